@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef NVALCHEMI_KERNELS_IN_MEMORY_EXCHANGE_HPP
+#define NVALCHEMI_KERNELS_IN_MEMORY_EXCHANGE_HPP
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/halo_exchange.hpp"
+
+namespace nvalchemi {
+
+/// Where a halo row comes from.
+struct HaloSource {
+    int owner_rank = 0;
+    std::int64_t owner_row = 0;
+};
+
+/// Rows of one rank of an in-memory decomposition.
+struct RankRows {
+    std::int64_t owned = 0;
+    std::vector<HaloSource> halo;  ///< one entry for each halo row, in row order
+};
+
+/// One call that a rank made to its exchange.
+struct ExchangeEvent {
+    enum class Kind { Forward, Reverse, SystemSum };
+    Kind kind = Kind::Forward;
+    std::int64_t width = 0;  ///< elements in a row; for SystemSum the number of elements
+    bool operator==(const ExchangeEvent& other) const {
+        return kind == other.kind && width == other.width;
+    }
+};
+
+/// Plays k ranks in one process: one thread a rank, host memory only. Ranks that issue different
+/// calls, or a rank that throws, end the whole group with an exception instead of a hang.
+class InMemoryGroup {
+  public:
+    explicit InMemoryGroup(std::vector<RankRows> ranks);
+    ~InMemoryGroup();
+
+    /// Run `body(rank, exchange)` for every rank at once, each on its own thread inside an
+    /// ExchangeScope; returns when all have ended. Rethrows the failure of the lowest rank that
+    /// failed by itself (not because a peer did).
+    void run(const std::function<void(int, HaloExchange&)>& body);
+
+    /// Calls made by `rank` in the last run().
+    const std::vector<ExchangeEvent>& events(int rank) const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace nvalchemi
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef NVALCHEMI_POTENTIALS_SESSION_HPP
+#define NVALCHEMI_POTENTIALS_SESSION_HPP
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernels/halo_exchange.hpp"
+#include "kernels/in_memory_exchange.hpp"
+#include "potentials/atom_graph.hpp"
+#include "potentials/model_card.hpp"
+
+namespace nvalchemi {
+
+/// A model that cannot be loaded, placed or evaluated. The text says where, what and what to do.
+class ModelError : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+struct SessionOptions {
+    std::string path;                      ///< of the archive, for messages
+    std::optional<std::string> card_text;  ///< replaces the embedded card
+    std::string card_path;                 ///< for messages
+    std::optional<MLIPSpec> spec;          ///< overrides the card's spec
+    std::string device = "auto";           ///< auto | cpu | cuda | cuda:N
+    int threads = 0;                       ///< intra-operator threads; 0: leave as they are
+    bool self_test = true;  ///< compare a small decomposition with the undecomposed model at load
+};
+
+/// A model ready to evaluate one rank's part of a system. Independent of LAMMPS and MPI.
+class Session {
+  public:
+    /// `archive` holds the bytes of the TorchScript file. Not collective. Throws ModelError or
+    /// SpecError.
+    Session(const std::string& archive, const SessionOptions& options);
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    const ModelCard& card() const;
+
+    /// Evaluate energy and forces of this rank's part. Collective over the ranks of `exchange`.
+    /// Throws ModelError; a rank that throws has not taken part in the remaining exchanges.
+    Evaluation evaluate(const AtomGraph& graph, HaloExchange& exchange);
+
+    /// Evaluate the archive as it is, without the distribution pass, on a whole system (folded
+    /// rows, no halo). The reference of every comparison. Not collective.
+    Evaluation evaluate_undecomposed(const AtomGraph& graph);
+
+    /// The calls that one evaluate() makes to its exchange, the same on every rank.
+    const std::vector<ExchangeEvent>& schedule() const;
+
+    /// Readable listing: one line for each exchange with width, state and source line.
+    std::string listing() const;
+
+    std::string device_name() const;
+    static std::string torch_version_built();
+    static std::string torch_version_running();
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+/// The embedded card of an archive, if it has one. Throws ModelError if it is no TorchScript file.
+std::optional<std::string> read_embedded_card(const std::string& archive, const std::string& path);
+
+}  // namespace nvalchemi
+
+#endif

@@ -1,0 +1,86 @@
+/* -*- c++ -*- ----------------------------------------------------------
+   SPDX-License-Identifier: GPL-2.0-only
+
+   LAMMPS package USER-NVALCHEMI: machine-learned interatomic potentials
+   under LAMMPS's spatial decomposition
+------------------------------------------------------------------------- */
+
+#ifdef PAIR_CLASS
+// clang-format off
+PairStyle(nvalchemi,PairNvalchemi);
+// clang-format on
+#else
+
+#ifndef LMP_PAIR_NVALCHEMI_H
+#define LMP_PAIR_NVALCHEMI_H
+
+#include "pair.h"
+
+#include <memory>
+#include <vector>
+
+namespace nvalchemi {
+class Session;
+}
+
+namespace LAMMPS_NS {
+
+// what one instance of the style added on this rank, in LAMMPS's units;
+// other styles and fixes that share atom->f have no part in it
+
+struct NvalchemiContribution {
+  double energy = 0.0;                    // this rank's part
+  std::vector<double> atomic_energies;    // (nlocal,), 0 for atoms of unmapped types
+  std::vector<double> forces;             // (nlocal, 3), ghost parts already brought home
+  double virial[6] = {0.0};               // this rank's part: xx,yy,zz,xy,xz,yz
+};
+
+class PairNvalchemi : public Pair {
+ public:
+  PairNvalchemi(class LAMMPS *);
+  ~PairNvalchemi() override;
+
+  void compute(int, int) override;
+  void settings(int, char **) override;
+  void coeff(int, char **) override;
+  void init_style() override;
+  void init_list(int, class NeighList *) override;
+  double init_one(int, int) override;
+  void finish() override;
+
+  void *extract(const char *, int &) override;
+  void *extract_peratom(const char *, int &) override;
+  double memory_usage() override;
+
+  // keep a copy of the contribution in each following compute(); same call on all ranks
+
+  void record_contribution(bool enable);
+
+  // the contribution of the latest compute(); empty vectors if nothing was recorded
+
+  const NvalchemiContribution &contribution() const;
+
+  // the model; valid after pair_coeff
+
+  nvalchemi::Session &session();
+
+  // position of an atom type in ModelCard::species, or -1 if the type is not mapped
+
+  int model_species(int itype) const;
+
+  // factors from LAMMPS's units to the model's interface (Angstrom, eV)
+
+  double angstrom_per_length() const;
+  double ev_per_energy() const;
+
+ private:
+  struct Impl;    // keeps library types out of this header
+  std::unique_ptr<Impl> impl;
+
+  void allocate();
+};
+
+}    // namespace LAMMPS_NS
+
+#endif
+#endif
