@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "potentials/consolidation.hpp"
+
+#include <cmath>
+#include <sstream>
+
+#include "potentials/session.hpp"
+
+namespace nvalchemi {
+
+namespace {
+
+using torch::Tensor;
+
+constexpr double EV_PER_KCAL_MOL = 0.04336410390059322;  // 1 kcal/mol, CODATA 2018
+constexpr double EV_PER_HARTREE = 27.211386245988;       // CODATA 2018
+
+double ev_per_energy_unit(const ModelCard& card) {
+    if (card.energy_unit == "kcal/mol") return EV_PER_KCAL_MOL;
+    if (card.energy_unit == "Hartree") return EV_PER_HARTREE;
+    return 1.0;
+}
+
+std::vector<double> to_host(const Tensor& tensor, double factor) {
+    const auto host = tensor.detach().to(torch::kCPU, torch::kFloat64).contiguous();
+    std::vector<double> values(host.data_ptr<double>(), host.data_ptr<double>() + host.numel());
+    if (factor != 1.0)
+        for (auto& value : values) value *= factor;
+    return values;
+}
+
+std::string shape_text(const Tensor& tensor) {
+    std::ostringstream text;
+    text << tensor.sizes();
+    return text.str();
+}
+
+[[noreturn]] void throw_shape(const ModelCard& card, const OutputSpec& spec, const Tensor& tensor,
+                              const std::string& expected) {
+    throw ModelError("output '" + spec.key + "' of model '" + card.name + "': got shape " +
+                     shape_text(tensor) + ", expected " + expected +
+                     "; correct the card's \"outputs\" or the model");
+}
+
+/// Rows of a per-node output as (rows, width); a model may return owned rows only.
+Tensor node_rows(const ModelCard& card, const OutputSpec& spec, const Tensor& tensor,
+                 const AtomGraph& graph) {
+    const auto rows = tensor.dim() == 0 ? -1 : tensor.size(0);
+    if (rows != graph.n_rows && rows != graph.n_owned)
+        throw_shape(card, spec, tensor,
+                    std::to_string(graph.n_rows) + " rows (owned and halo) or " +
+                        std::to_string(graph.n_owned) + " (owned)");
+    std::int64_t width = 1;
+    for (std::int64_t dim = 1; dim < tensor.dim(); ++dim) width *= tensor.size(dim);
+    return tensor.reshape({rows, width});
+}
+
+class Consolidation {
+  public:
+    Consolidation(const ModelCard& card, const AtomGraph& graph, const ModelInputs& inputs)
+        : card_(card), graph_(graph), inputs_(inputs), factor_(ev_per_energy_unit(card)) {}
+
+    void add(const OutputSpec& spec, const Tensor& tensor) {
+        switch (spec.role) {
+            case OutputRole::AtomicEnergies: return add_energies(spec, tensor);
+            case OutputRole::Forces: return add_forces(spec, tensor);
+            case OutputRole::Virial: return add_virial(spec, tensor, factor_);
+            case OutputRole::Stress: return add_virial(spec, tensor, factor_ * volume());
+            case OutputRole::Energy: return;  // the sum over owned rows is the energy
+            default: return add_extra(spec, tensor);
+        }
+    }
+
+    void differentiate(const Tensor& token) {
+        if (card_.forces == ForceSource::Model) return;
+        const bool edges = card_.forces == ForceSource::EdgeVectors;
+        const Tensor leaf = edges ? inputs_.edge_vectors : inputs_.positions;
+        Tensor scalar = energy_;
+        if (token.defined()) scalar = scalar + token * 0;
+        if (!scalar.requires_grad())
+            throw ModelError("model '" + card_.name + "': the energy does not depend on its input '" +
+                             (edges ? "edge_vectors" : "positions") +
+                             "' in a differentiable way; forces cannot be derived");
+        auto gradient = torch::autograd::grad({scalar}, {leaf}, {}, /*retain_graph=*/false,
+                                              /*create_graph=*/false, /*allow_unused=*/true)[0];
+        if (!gradient.defined()) gradient = torch::zeros_like(leaf);
+        if (edges) {
+            // back from the model's orientation (row 0 to row 1) to receiver -> sender
+            const double sign = card_.receiver_row == 0 ? 1.0 : -1.0;
+            result_.edge_gradients = to_host(gradient.reshape({graph_.n_edges, 3}), sign * factor_);
+        } else {
+            result_.row_forces = to_host(gradient.reshape({graph_.n_rows, 3}), -factor_);
+        }
+    }
+
+    Evaluation take() { return std::move(result_); }
+
+  private:
+    double volume() const {
+        const double* h = graph_.cell;
+        return std::abs(h[0] * (h[4] * h[8] - h[5] * h[7]) - h[1] * (h[3] * h[8] - h[5] * h[6]) +
+                        h[2] * (h[3] * h[7] - h[4] * h[6]));
+    }
+
+    void add_energies(const OutputSpec& spec, const Tensor& tensor) {
+        const auto rows = node_rows(card_, spec, tensor, graph_);
+        if (rows.size(1) != 1 && graph_.n_rows > 0)
+            throw_shape(card_, spec, tensor, "one energy for each row");
+        const auto owned = rows.reshape({-1}).narrow(0, 0, graph_.n_owned);
+        energy_ = owned.sum();
+        result_.atomic_energies = to_host(owned, factor_);
+        for (std::size_t row = 0; row < result_.atomic_energies.size(); ++row) {
+            if (!std::isfinite(result_.atomic_energies[row]))
+                throw ModelError("model '" + card_.name + "': the energy of owned row " +
+                                 std::to_string(row) + " is not finite (" +
+                                 std::to_string(result_.atomic_energies[row]) +
+                                 "); check for atoms on top of each other or a wrong element map");
+            result_.energy += result_.atomic_energies[row];
+        }
+    }
+
+    void add_forces(const OutputSpec& spec, const Tensor& tensor) {
+        const auto rows = node_rows(card_, spec, tensor, graph_);
+        if (rows.size(0) != graph_.n_rows || rows.size(1) != 3)
+            throw_shape(card_, spec, tensor, "(" + std::to_string(graph_.n_rows) + ", 3)");
+        result_.row_forces = to_host(rows, factor_);
+    }
+
+    void add_virial(const OutputSpec& spec, const Tensor& tensor, double factor) {
+        if (tensor.numel() != 9) throw_shape(card_, spec, tensor, "nine components");
+        const auto values = to_host(tensor, spec.minus_dE_dstrain ? factor : -factor);
+        std::copy(values.begin(), values.end(), result_.virial);
+        result_.has_model_virial = true;
+    }
+
+    void add_extra(const OutputSpec& spec, const Tensor& tensor) {
+        Evaluation::Extra extra;
+        extra.per_node = spec.kind == OutputKind::PerNode;
+        if (extra.per_node) {
+            const auto rows = node_rows(card_, spec, tensor, graph_);
+            extra.width = rows.size(1);
+            extra.values = to_host(rows.narrow(0, 0, graph_.n_owned), 1.0);
+        } else {
+            extra.width = tensor.numel();
+            extra.values = to_host(tensor, 1.0);
+        }
+        result_.extras[spec.key] = std::move(extra);
+    }
+
+    const ModelCard& card_;
+    const AtomGraph& graph_;
+    const ModelInputs& inputs_;
+    double factor_;
+    Tensor energy_;
+    Evaluation result_;
+};
+
+Tensor pick_one(const ModelCard& card, const std::string& key, const c10::IValue& returned) {
+    if (returned.isTensor() && card.outputs.size() == 1) return returned.toTensor();
+    if (returned.isGenericDict()) {
+        const auto dict = returned.toGenericDict();
+        const auto found = dict.find(key);
+        if (found != dict.end() && found->value().isTensor()) return found->value().toTensor();
+    }
+    if (returned.isTuple() && !key.empty() && key.find_first_not_of("0123456789") == key.npos) {
+        const auto& elements = returned.toTupleRef().elements();
+        const auto position = std::stoul(key);
+        if (position < elements.size() && elements[position].isTensor())
+            return elements[position].toTensor();
+    }
+    throw ModelError("model '" + card.name + "': the declared output '" + key +
+                     "' is not among what forward returned (a " + returned.tagKind() +
+                     "); correct the card's \"outputs\"");
+}
+
+}  // namespace
+
+std::vector<Tensor> pick_outputs(const ModelCard& card, const c10::IValue& returned) {
+    std::vector<Tensor> outputs;
+    for (const auto& spec : card.outputs) outputs.push_back(pick_one(card, spec.key, returned));
+    return outputs;
+}
+
+Evaluation consolidate(const ModelCard& card, const AtomGraph& graph, const ModelInputs& inputs,
+                       const std::vector<Tensor>& outputs, const Tensor& token) {
+    Consolidation consolidation(card, graph, inputs);
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+        consolidation.add(card.outputs[k], outputs[k]);
+    consolidation.differentiate(token);
+    return consolidation.take();
+}
+
+}  // namespace nvalchemi

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef NVALCHEMI_POTENTIALS_CONSOLIDATION_HPP
+#define NVALCHEMI_POTENTIALS_CONSOLIDATION_HPP
+
+#include <vector>
+
+#include "potentials/atom_graph.hpp"
+#include "potentials/internal_torch.hpp"
+#include "potentials/model_card.hpp"
+#include "potentials/model_inputs.hpp"
+
+namespace nvalchemi {
+
+/// The declared outputs of a forward call, in the order of `ModelCard::outputs`. Accepts a
+/// Dict[str, Tensor], a tuple (keys "0", "1", ...) or a single tensor. Throws ModelError if a
+/// declared output is missing.
+std::vector<torch::Tensor> pick_outputs(const ModelCard& card, const c10::IValue& returned);
+
+/// Turn declared outputs into an Evaluation by role and OutputKind, differentiating the sum of the
+/// owned rows' energies where the card says so. `token` is the last order token of the exchanges
+/// (or undefined): added, times zero, to the differentiated scalar so that the backward exchanges
+/// happen on every rank. Throws ModelError on shapes that contradict the card and on energies that
+/// are not finite.
+Evaluation consolidate(const ModelCard& card, const AtomGraph& graph, const ModelInputs& inputs,
+                       const std::vector<torch::Tensor>& outputs, const torch::Tensor& token);
+
+}  // namespace nvalchemi
+
+#endif

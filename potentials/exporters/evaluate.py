@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Evaluate a model through its card on a small structure, in one process, and nothing else.
+
+Exporters use this to compute the card's `reference` and to prove that the written archive gives
+back the numbers of the package that it came from. It shares no code with the plugin.
+"""
+import itertools
+
+import numpy as np
+import torch
+
+from card import DTYPES
+
+# Agreement asked of an archive with the calculator it was made from, relative to the largest
+# absolute value of each quantity (or to 1): reordered sums in the model's own precision.
+TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
+
+
+def structure(symbols, positions, cell, pbc=(True, True, True)):
+    """A structure as plain values: symbols, (n, 3) Angstrom, rows of lattice vectors."""
+    return {"symbols": list(symbols), "positions": np.asarray(positions, dtype=float).tolist(),
+            "cell": np.asarray(cell, dtype=float).tolist(), "pbc": [bool(p) for p in pbc]}
+
+
+def rattled_rocksalt(symbols=("Na", "Cl"), lattice_constant=5.64, repeat=1, displacement=0.1,
+                     strain=((0.01, 0.006, -0.004), (0.0, -0.008, 0.005), (0.0, 0.0, 0.004)),
+                     seed=7):
+    """A strained, rattled rocksalt crystal: 8 * repeat**3 atoms, no force or stress is zero."""
+    rng = np.random.default_rng(seed)
+    sites = np.array(list(itertools.product(range(2 * repeat), repeat=3)), dtype=float)
+    kinds = [symbols[int(s.sum()) % 2] for s in sites]
+    deform = np.eye(3) + np.asarray(strain)
+    cell = np.eye(3) * lattice_constant * repeat @ deform
+    positions = sites * lattice_constant / 2 @ deform
+    return structure(kinds, positions + rng.normal(scale=displacement, size=positions.shape), cell)
+
+
+def neighbor_edges(atoms, cutoff):
+    """Directed edges within `cutoff`: (receiver, sender, integer shift, x[sender] + shift - x
+    [receiver]). Every image is tried, so that any cell works; meant for small structures."""
+    x, cell = np.asarray(atoms["positions"]), np.asarray(atoms["cell"])
+    inverse = np.linalg.inv(cell)
+    # A sphere of radius c spans c * |row of the reciprocal cell| cells; atoms may lie outside.
+    spread = np.ptp(x @ inverse, axis=0)
+    reach = np.ceil(cutoff * np.linalg.norm(inverse, axis=0) + spread).astype(int)
+    reach = np.where(atoms["pbc"], reach, 0)
+    found = []
+    for image in itertools.product(*(range(-r, r + 1) for r in reach)):
+        vector = x[None, :, :] + np.array(image) @ cell - x[:, None, :]
+        near = np.linalg.norm(vector, axis=-1) < cutoff
+        if not any(image):
+            np.fill_diagonal(near, False)
+        i, j = np.nonzero(near)
+        found.append((i, j, np.tile(image, (len(i), 1)), vector[i, j]))
+    i, j, shift, vector = (np.concatenate(part) for part in zip(*found))
+    order = np.argsort(i, kind="stable")
+    return i[order], j[order], shift[order], vector[order]
+
+
+def _role_values(card, atoms):
+    """Every role's natural value as tensors in the model's precision, leaves included."""
+    dtype = DTYPES[card["dtype"]]
+    i, j, shift, vector = neighbor_edges(atoms, card["cutoff"])
+    forward = card["edges"]["sender_row"] == 1
+    rows = (i, j) if forward else (j, i)
+    sign = 1 if forward else -1
+    cell, n = np.asarray(atoms["cell"]), len(atoms["symbols"])
+    position_in_card = [card["species"].index(s) for s in atoms["symbols"]]
+
+    def real(values):
+        return torch.as_tensor(np.ascontiguousarray(values), dtype=dtype)
+
+    return {
+        "species_index": torch.tensor([card["species_index"][p] for p in position_in_card]),
+        "species_one_hot": torch.eye(len(card["species"]), dtype=dtype)[position_in_card],
+        "positions": real(atoms["positions"]),
+        "edge_index": torch.as_tensor(np.stack(rows), dtype=torch.int64),
+        "edge_vectors": real(sign * vector), "edge_shifts": real(sign * shift @ cell),
+        "edge_cell_shifts": real(sign * shift), "cell": real(cell),
+        "batch": torch.zeros(n, dtype=torch.int64), "batch_pointer": torch.tensor([0, n]),
+        "n_rows": torch.tensor(n), "n_owned": torch.tensor(n),
+        "owned_mask": torch.ones(n, dtype=dtype),
+    }
+
+
+def _shaped(value, entry, counts):
+    if "shape" not in entry:
+        return value
+    dims = [d for d in entry["shape"].strip("()").split(",") if d]
+    return value.reshape([counts[d] if d in counts else int(d) for d in dims])
+
+
+def _argument(entry, values, counts, dtype):
+    if entry["role"] == "constant":
+        if isinstance(entry["value"], (bool, int, float, str)) and "shape" not in entry:
+            return entry["value"]
+        value = torch.tensor(entry["value"])
+        return _shaped(value.to(dtype) if value.is_floating_point() else value, entry, counts)
+    if entry["role"] not in values:
+        raise NotImplementedError(f"input role '{entry['role']}' has no value in one small "
+                                  "structure; compute the reference with the model's own package")
+    return _shaped(values[entry["role"]], entry, counts)
+
+
+def evaluate(module, card, atoms):
+    """Energy, energies, forces and stress (dE/dstrain / V) of the model, as float64 numpy.
+
+    A model that returns its own forces gives these; otherwise the gradient is taken here."""
+    values = _role_values(card, atoms)
+    counts = {"rows": len(atoms["symbols"]), "edges": values["edge_index"].shape[1]}
+    leaf = values["edge_vectors" if card["forces"] == "edge_vectors" else "positions"]
+    leaf.requires_grad_(True)
+    dtype = DTYPES[card["dtype"]]
+    data = {k: _argument(e, values, counts, dtype) for k, e in card["inputs"].items()}
+    arguments = [data] if card["forward"]["style"] == "dict" else [
+        data if a["role"] == "dict" else _argument(a, values, counts, dtype)
+        for a in card["forward"]["arguments"]]
+    returned = module(*arguments)
+    output = {e["role"]: returned[k] for k, e in card["outputs"].items()}
+    energies = output["atomic_energies"].reshape(-1)
+    result = {"energy": energies.sum().item(), "energies": energies}
+    if card["forces"] == "model":
+        result["forces"] = output["forces"]
+    else:
+        gradient, = torch.autograd.grad(energies.sum(), leaf)
+        result.update(_forces_and_stress(card, values, gradient, atoms))
+    return {k: np.asarray(v.detach().double() if torch.is_tensor(v) else v)
+            for k, v in result.items()}
+
+
+def _forces_and_stress(card, values, gradient, atoms):
+    if card["forces"] == "positions":
+        return {"forces": -gradient}
+    forces = torch.zeros(len(atoms["symbols"]), 3, dtype=gradient.dtype)
+    first, second = values["edge_index"]  # the vector points from row 0's atom to row 1's
+    forces = forces.index_add(0, first, gradient).index_add(0, second, -gradient)
+    result = {"forces": forces}
+    if all(atoms["pbc"]):
+        vectors = values["edge_vectors"].detach()
+        volume = abs(np.linalg.det(np.asarray(atoms["cell"])))
+        result["stress"] = torch.einsum("ea,eb->ab", vectors, gradient) / volume
+    return result
+
+
+def add_reference(card, atoms, numbers):
+    """Put `atoms` and its `numbers` (energy, energies, forces, stress) into the card."""
+    reference = dict(atoms, energy=float(numbers["energy"]))
+    for key in ("energies", "forces", "stress"):
+        if key in numbers:
+            reference[key] = np.asarray(numbers[key], dtype=float).tolist()
+    card["reference"] = reference
+    return card
+
+
+def largest_deviation(module, card):
+    """Largest deviation of each quantity from the card's reference, relative to the largest
+    absolute value of that quantity (or to 1)."""
+    reference = card["reference"]
+    numbers = evaluate(module, card, reference)
+    deviation = {}
+    for key in ("energy", "energies", "forces", "stress"):
+        if key in reference and key in numbers:
+            expected = np.asarray(reference[key])
+            scale = max(1.0, np.abs(expected).max())
+            deviation[key] = float(np.abs(numbers[key] - expected).max() / scale)
+    return deviation
+
+
+def check_reference(module, card):
+    """Raise RuntimeError unless `module` reproduces the card's reference to rounding."""
+    deviation = largest_deviation(module, card)
+    allowed = TOLERANCE[card["dtype"]]
+    wrong = {k: v for k, v in deviation.items() if not v <= allowed}
+    if wrong:
+        raise RuntimeError(f"archive '{card['name']}' does not reproduce its reference: largest "
+                           f"relative deviations {wrong}, allowed {allowed}; the card does not "
+                           "describe what the model takes, or the conversion changed the model")
+    return deviation

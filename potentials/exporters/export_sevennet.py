@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Export a SevenNet potential, by default SevenNet-0 with its trained weights, as an archive.
+
+Needs the PyPI package `sevenn` (the checkpoints of the named models lie inside its wheel, so that
+nothing is downloaded). Neither a GPU nor a compiler is used.
+
+What is exported is the *serial* network up to its per-atom energies, with edge vectors as input:
+the plugin differentiates and finds the exchanges between ranks by itself, so the package's own
+"parallel" deployment (one file for each layer) is not needed.
+"""
+import os
+import warnings
+
+# Accelerated kernels would tie the archive to a GPU library; the plain network is wanted here.
+for switch in ("SEVENNET_ENABLE_CUEQ", "SEVENNET_ENABLE_FLASH", "SEVENNET_ENABLE_OEQ"):
+    os.environ.pop(switch, None)
+
+import numpy as np
+import torch
+
+from card import DTYPES, make_card
+from command_line import parser, run, write_and_check
+from evaluate import add_reference, rattled_rocksalt, structure
+
+try:
+    import sevenn.util
+    from e3nn.util.jit import compile_mode
+    from e3nn.util.jit import script as script_e3nn
+    from sevenn.calculator import SevenNetCalculator
+except ImportError as missing:
+    raise SystemExit(f"error: {missing}; this exporter needs the PyPI package sevenn==0.13.0 "
+                     "in the Python environment that runs it") from missing
+
+# Models whose checkpoints are part of the sevenn wheel.
+PACKAGED = {"7net-0": "sevennet_0", "7net-0_22may2024": "sevennet_0_22may2024",
+            "7net-l3i5": "sevennet_l3i5"}
+
+
+@compile_mode("script")
+class OneHotEmbedding(torch.nn.Module):
+    """The package's species embedding, in the network's own precision.
+
+    The original calls `.float()`, which pins a double network to single precision at its start.
+    """
+
+    def __init__(self, original, dtype):
+        super().__init__()
+        self.num_classes: int = original.num_classes
+        self.dtype = dtype
+
+    def forward(self, data: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        species = data["x"]
+        one_hot = torch.nn.functional.one_hot(species, self.num_classes).to(self.dtype)
+        data["x"] = one_hot
+        data["node_attr"] = one_hot   # for the self-connections
+        data["atom_type"] = species   # for the per-species energy shift
+        return data
+
+
+def load_network(model, dtype):
+    """Return (network, config) of a checkpoint on the CPU. Single-precision weights are widened
+    exactly, so that a float64 network is the trained one evaluated with less rounding."""
+    if model.lower() not in PACKAGED and not os.path.isfile(model):
+        raise ValueError(f"--model: got '{model}', expected one of {', '.join(PACKAGED)} or the "
+                         "path of a SevenNet checkpoint file")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the package advertises GPU accelerators
+        checkpoint = sevenn.util.load_checkpoint(model)
+        network = checkpoint.build_model()
+    if network.modal_map:
+        raise ValueError(f"--model: '{model}' is a multi-fidelity model with the modalities "
+                         f"{', '.join(network.modal_map)}; this exporter takes single-fidelity "
+                         "models")
+    embedding = network._modules["onehot_idx_to_onehot"]
+    keys = (embedding.key_x, embedding.key_output, embedding.key_additional_output,
+            embedding.key_save)
+    if keys != ("x", "x", "node_attr", "atom_type"):
+        raise RuntimeError(f"this sevenn names the species embedding {keys}, which differs from "
+                           "version 0.13.0; install sevenn==0.13.0")
+    network.replace_module("onehot_idx_to_onehot", OneHotEmbedding(embedding, dtype))
+    network.set_is_batch_data(False)
+    return network.to(dtype).eval(), checkpoint.config
+
+
+def package_calculator(network, config, dtype):
+    """The package's own ASE calculator around `network`, in `dtype`."""
+    network.type_map, network.cutoff = config["_type_map"], config["cutoff"]
+
+    class Calculator(SevenNetCalculator):
+        """SevenNetCalculator whose inputs are converted to `dtype` instead of float32."""
+
+        def calculate(self, *args, **kwargs):
+            original = sevenn.util.dtype_correct
+            sevenn.util.dtype_correct = lambda value: original(value, float_dtype=dtype)
+            try:
+                super().calculate(*args, **kwargs)
+            finally:
+                sevenn.util.dtype_correct = original
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Calculator(network, file_type="model_instance", device="cpu")
+
+
+def calculator_numbers(calculator, atoms):
+    """Energy, energies, forces and stress of a structure, as the package computes them."""
+    from ase import Atoms
+    ase_atoms = Atoms(atoms["symbols"], positions=atoms["positions"], cell=atoms["cell"],
+                      pbc=atoms["pbc"])
+    ase_atoms.calc = calculator
+    return {"energy": ase_atoms.get_potential_energy(),
+            "energies": ase_atoms.get_potential_energies(), "forces": ase_atoms.get_forces(),
+            "stress": ase_atoms.get_stress(voigt=False)}
+
+
+def network_card(name, config, dtype_name):
+    """The contract of the exported network."""
+    from ase.data import chemical_symbols
+    type_map = sorted(config["_type_map"].items(), key=lambda item: item[1])
+    return make_card(
+        name=name, family="sevennet", cutoff=config["cutoff"], dtype=dtype_name,
+        species=[chemical_symbols[z] for z, _ in type_map],
+        species_index=[index for _, index in type_map],
+        inputs={"x": "species_index", "edge_index": "edge_index", "edge_vec": "edge_vectors"},
+        outputs={"atomic_energy": {"role": "atomic_energies", "kind": "per_node",
+                                   "shape": "(rows,1)"}},
+        forces="edge_vectors", receiver_row=0,
+        expected_exchanges=config["num_convolution_layer"] - 1)
+
+
+def reference_structure(species):
+    """Eight atoms of rattled rocksalt: NaCl where the model knows it, else its first elements."""
+    if {"Na", "Cl"} <= set(species):
+        return rattled_rocksalt()
+    pair = (species[0], species[-1])
+    return structure(**rattled_rocksalt(symbols=pair, lattice_constant=4.5))
+
+
+def script_network(network):
+    """The scripted network that ends at the per-atom energies and differentiates nothing."""
+    network.delete_module_by_key("force_output")
+    network.delete_module_by_key("reduce_total_enegy")  # the package's spelling
+    network.eval_type_map = False  # the plugin hands over indices, not atomic numbers
+    network.key_grad = None        # ... and edge vectors that require a gradient already
+    return torch.jit.freeze(script_e3nn(network))
+
+
+def main(arguments=None):
+    options = parser(__doc__, "sevennet_0")
+    options.add_argument("--model", default="7net-0",
+                         help=f"{', '.join(PACKAGED)}, or the path of a checkpoint file")
+    options = options.parse_args(arguments)
+    dtype = DTYPES[options.dtype]
+    network, config = load_network(options.model, dtype)
+    stem = PACKAGED.get(options.model.lower(),
+                        os.path.splitext(os.path.basename(options.model))[0])
+    card = network_card(f"{stem}_{options.dtype}", config, options.dtype)
+    atoms = reference_structure(card["species"])
+    numbers = calculator_numbers(package_calculator(network, config, dtype), atoms)
+    add_reference(card, atoms, numbers)
+    write_and_check(script_network(network), card, options.output)
+
+
+if __name__ == "__main__":
+    run(main)

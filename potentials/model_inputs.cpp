@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "potentials/model_inputs.hpp"
+
+#include "potentials/session.hpp"
+
+namespace nvalchemi {
+
+namespace {
+
+using torch::Tensor;
+
+/// Copy host numbers into a tensor of the session's device and dtype.
+template <typename T>
+Tensor host_tensor(const T* data, at::IntArrayRef shape, torch::ScalarType source,
+                   torch::ScalarType target, const torch::Device& device) {
+    auto view = torch::from_blob(const_cast<T*>(data), shape, torch::TensorOptions(source));
+    return view.to(torch::TensorOptions(target).device(device), /*non_blocking=*/false,
+                   /*copy=*/true);
+}
+
+/// Builds one tensor per role from a graph.
+class RoleTensors {
+  public:
+    RoleTensors(const ModelCard& card, const AtomGraph& graph, const torch::Device& device)
+        : card_(card), graph_(graph), device_(device), real_(model_dtype(card)) {}
+
+    Tensor make(InputRole role) const {
+        switch (role) {
+            case InputRole::SpeciesIndex: return species_index();
+            case InputRole::SpeciesOneHot: return species_one_hot();
+            case InputRole::Positions: return positions();
+            case InputRole::EdgeIndex: return edge_index();
+            case InputRole::EdgeVectors: return oriented(edges(graph_.edge_vector));
+            case InputRole::EdgeShifts: return oriented(edges(graph_.edge_shift));
+            case InputRole::EdgeCellShifts: return oriented(cell_shifts());
+            case InputRole::Cell: return reals(graph_.cell, {3, 3});
+            case InputRole::Batch: return torch::zeros({graph_.n_rows}, integers());
+            case InputRole::BatchPointer: return integer_list({0, graph_.n_rows});
+            case InputRole::NRows: return torch::full({}, graph_.n_rows, integers());
+            case InputRole::NOwned: return torch::full({}, graph_.n_owned, integers());
+            case InputRole::OwnedMask: return owned_mask();
+            default: break;
+        }
+        throw ModelError("model card of '" + card_.name +
+                         "': this version cannot fill an input of role charges, total_charge or "
+                         "neighbor_matrix; export the model with an edge list");
+    }
+
+  private:
+    torch::TensorOptions integers() const {
+        return torch::TensorOptions(torch::kInt64).device(device_);
+    }
+    Tensor integer_list(std::vector<std::int64_t> values) const {
+        return host_tensor(values.data(), {static_cast<std::int64_t>(values.size())},
+                           torch::kInt64, torch::kInt64, device_);
+    }
+    Tensor reals(const double* data, at::IntArrayRef shape) const {
+        return host_tensor(data, shape, torch::kFloat64, real_, device_);
+    }
+    Tensor edges(const double* data) const {
+        if (data == nullptr)
+            return torch::zeros({graph_.n_edges, 3}, torch::TensorOptions(real_).device(device_));
+        return reals(data, {graph_.n_edges, 3});
+    }
+    Tensor cell_shifts() const {
+        if (graph_.edge_cell_shift == nullptr) return edges(nullptr);
+        return host_tensor(graph_.edge_cell_shift, {graph_.n_edges, 3}, torch::kInt64, real_,
+                           device_);
+    }
+    /// Vectors of the model point from row 0 to row 1 of edge_index; ours from receiver to sender.
+    Tensor oriented(const Tensor& receiver_to_sender) const {
+        return card_.receiver_row == 0 ? receiver_to_sender : receiver_to_sender.neg();
+    }
+    Tensor species_index() const {
+        std::vector<std::int64_t> index(static_cast<std::size_t>(graph_.n_rows));
+        for (std::int64_t row = 0; row < graph_.n_rows; ++row)
+            index[row] = card_.species_index[graph_.species[row]];
+        return integer_list(std::move(index));
+    }
+    Tensor species_one_hot() const {
+        const auto classes = static_cast<std::int64_t>(card_.species.size());
+        return torch::eye(classes, torch::TensorOptions(real_).device(device_))
+            .index_select(0, species_index());
+    }
+    Tensor positions() const {
+        if (graph_.position == nullptr)
+            return torch::zeros({graph_.n_rows, 3}, torch::TensorOptions(real_).device(device_));
+        return reals(graph_.position, {graph_.n_rows, 3});
+    }
+    Tensor edge_index() const {
+        const auto receiver = host_tensor(graph_.receiver, {graph_.n_edges}, torch::kInt64,
+                                          torch::kInt64, device_);
+        const auto sender =
+            host_tensor(graph_.sender, {graph_.n_edges}, torch::kInt64, torch::kInt64, device_);
+        return card_.receiver_row == 0 ? torch::stack({receiver, sender})
+                                       : torch::stack({sender, receiver});
+    }
+    Tensor owned_mask() const {
+        auto mask = torch::zeros({graph_.n_rows}, torch::TensorOptions(real_).device(device_));
+        mask.narrow(0, 0, graph_.n_owned).fill_(1.0);
+        return mask;
+    }
+
+    const ModelCard& card_;
+    const AtomGraph& graph_;
+    torch::Device device_;
+    torch::ScalarType real_;
+};
+
+std::vector<std::int64_t> concrete_shape(std::vector<std::int64_t> shape, const AtomGraph& graph) {
+    for (auto& extent : shape) {
+        if (extent == -1) extent = graph.n_rows;
+        if (extent == -2) extent = graph.n_edges;
+    }
+    return shape;
+}
+
+c10::IValue constant_value(const InputSpec& spec, const ModelCard& card, const AtomGraph& graph,
+                           const torch::Device& device) {
+    const auto& constant = *spec.value;
+    if (constant.is_scalar && !spec.shape && spec.key.empty()) {
+        switch (constant.kind) {
+            case ElementKind::Boolean: return constant.numbers[0] != 0;
+            case ElementKind::Integer: return static_cast<std::int64_t>(constant.numbers[0]);
+            case ElementKind::Floating: return constant.numbers[0];
+        }
+    }
+    const auto dtype = constant.kind == ElementKind::Boolean   ? torch::kBool
+                       : constant.kind == ElementKind::Integer ? torch::kInt64
+                                                               : model_dtype(card);
+    const auto shape = concrete_shape(spec.shape.value_or(constant.shape), graph);
+    return host_tensor(constant.numbers.data(), {static_cast<std::int64_t>(constant.numbers.size())},
+                       torch::kFloat64, dtype, device)
+        .reshape(shape);
+}
+
+}  // namespace
+
+torch::ScalarType model_dtype(const ModelCard& card) {
+    return card.dtype == "float32" ? torch::kFloat32 : torch::kFloat64;
+}
+
+std::vector<const InputSpec*> input_specs(const ModelCard& card) {
+    std::vector<const InputSpec*> specs;
+    for (const auto& spec : card.inputs) specs.push_back(&spec);
+    for (const auto& spec : card.arguments)
+        if (spec.role != InputRole::Dict) specs.push_back(&spec);
+    return specs;
+}
+
+ModelInputs make_model_inputs(const ModelCard& card, const AtomGraph& graph,
+                              const torch::Device& device) {
+    ModelInputs inputs;
+    const RoleTensors tensors(card, graph, device);
+    for (const auto* spec : input_specs(card)) {
+        BoundInput bound{spec, {}};
+        if (spec->role == InputRole::Constant) {
+            bound.value = constant_value(*spec, card, graph, device);
+        } else {
+            auto tensor = tensors.make(spec->role);
+            if (spec->shape) tensor = tensor.reshape(concrete_shape(*spec->shape, graph));
+            const bool differentiated =
+                (spec->role == InputRole::EdgeVectors && card.forces == ForceSource::EdgeVectors) ||
+                (spec->role == InputRole::Positions && card.forces != ForceSource::EdgeVectors);
+            if (differentiated || spec->requires_grad) tensor = tensor.detach().requires_grad_(true);
+            if (spec->role == InputRole::EdgeVectors) inputs.edge_vectors = tensor;
+            if (spec->role == InputRole::Positions) inputs.positions = tensor;
+            bound.value = tensor;
+        }
+        inputs.bound.push_back(std::move(bound));
+    }
+    return inputs;
+}
+
+std::vector<c10::IValue> pack_arguments(const ModelCard& card, const ModelInputs& inputs) {
+    c10::Dict<std::string, torch::Tensor> dict;
+    std::size_t next = 0;
+    for (; next < card.inputs.size(); ++next)
+        dict.insert(inputs.bound[next].spec->key, inputs.bound[next].value.toTensor());
+    if (card.forward_takes_dict) return {dict};
+    std::vector<c10::IValue> arguments;
+    for (const auto& spec : card.arguments)
+        arguments.push_back(spec.role == InputRole::Dict ? c10::IValue(dict)
+                                                         : inputs.bound[next++].value);
+    return arguments;
+}
+
+}  // namespace nvalchemi

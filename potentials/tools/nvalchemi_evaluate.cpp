@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// nvalchemi-evaluate: what an archive says about a structure, without LAMMPS and undecomposed.
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "potentials/model_card.hpp"
+#include "potentials/session.hpp"
+#include "potentials/whole_system.hpp"
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kUsage =
+    "usage: nvalchemi-evaluate ARCHIVE [--card CARD.json] --case CASE.json [--output OUT.json]\n"
+    "                          [--device cpu|cuda|cuda:N]\n"
+    "\n"
+    "Evaluate a model archive alone, undecomposed, on the structure of a case file (symbols, cell\n"
+    "with lattice vectors as rows, pbc, positions; Angstrom) and write energy, energies, forces,\n"
+    "virial (-dE/dstrain) and stress (dE/dstrain / V, null unless periodic in three directions)\n"
+    "as JSON, in eV and Angstrom.\n";
+
+struct Arguments {
+    std::string archive, card, structure, output;
+    std::string device = "cpu";
+};
+
+Arguments parse_arguments(const std::vector<std::string>& words) {
+    Arguments arguments;
+    for (std::size_t k = 0; k < words.size(); ++k) {
+        const auto& word = words[k];
+        auto* target = word == "--card"     ? &arguments.card
+                       : word == "--case"   ? &arguments.structure
+                       : word == "--output" ? &arguments.output
+                       : word == "--device" ? &arguments.device
+                                            : nullptr;
+        if (target) {
+            if (++k == words.size())
+                throw std::invalid_argument(word + ": got nothing, expected a value");
+            *target = words[k];
+        } else if (word.rfind("--", 0) == 0 || !arguments.archive.empty()) {
+            throw std::invalid_argument("got '" + word + "', expected one archive and the options "
+                                        "--card, --case, --output, --device");
+        } else {
+            arguments.archive = word;
+        }
+    }
+    if (arguments.archive.empty() || arguments.structure.empty())
+        throw std::invalid_argument("got no archive or no --case, expected both");
+    return arguments;
+}
+
+std::string read_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw std::runtime_error(path + ": cannot be read; check the path");
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+nvalchemi::SessionOptions session_options(const Arguments& arguments, const std::string& archive) {
+    nvalchemi::SessionOptions options;
+    options.path = arguments.archive;
+    options.device = arguments.device;
+    options.self_test = false;
+    options.card_path = arguments.card;
+    if (arguments.card.empty() && !nvalchemi::read_embedded_card(archive, arguments.archive)) {
+        const std::filesystem::path path(arguments.archive);
+        options.card_path = (path.parent_path() / path.stem()).string() + ".card.json";
+        if (!std::filesystem::exists(options.card_path)) return options;  // the session tells
+    }
+    if (!options.card_path.empty()) options.card_text = read_file(options.card_path);
+    return options;
+}
+
+std::int64_t species_position(const nvalchemi::ModelCard& card, const std::string& symbol) {
+    const auto found = std::find(card.species.begin(), card.species.end(), symbol);
+    if (found == card.species.end())
+        throw std::runtime_error("symbols: got '" + symbol + "', expected one of the " +
+                                 std::to_string(card.species.size()) + " species of model '" +
+                                 card.name + "'");
+    return found - card.species.begin();
+}
+
+/// `[x, y, z]` at the end of `to`.
+void append_vector(const json& from, const std::string& name, std::vector<double>& to) {
+    const auto values = from.get<std::vector<double>>();
+    if (values.size() != 3)
+        throw std::runtime_error(name + ": got " + std::to_string(values.size()) +
+                                 " numbers, expected 3");
+    to.insert(to.end(), values.begin(), values.end());
+}
+
+nvalchemi::WholeSystem read_structure(const std::string& path, const nvalchemi::ModelCard& card) {
+    try {
+        const auto document = json::parse(read_file(path));
+        nvalchemi::WholeSystem system;
+        for (const auto& symbol : document.at("symbols"))
+            system.species.push_back(species_position(card, symbol.get<std::string>()));
+        for (const auto& position : document.at("positions"))
+            append_vector(position, "positions", system.positions);
+        if (system.positions.size() != 3 * system.species.size())
+            throw std::runtime_error("positions: got " +
+                                     std::to_string(system.positions.size() / 3) + ", expected " +
+                                     std::to_string(system.species.size()) + " as in symbols");
+        std::vector<double> cell;
+        for (const auto& vector : document.at("cell")) append_vector(vector, "cell", cell);
+        const auto periodic = document.value("pbc", std::vector<bool>(3, true));
+        if (cell.size() != 9 || periodic.size() != 3)
+            throw std::runtime_error("cell, pbc: expected three vectors and three booleans");
+        std::copy(cell.begin(), cell.end(), system.cell);
+        std::copy(periodic.begin(), periodic.end(), system.periodic);
+        return system;
+    } catch (const std::exception& error) {
+        throw std::runtime_error(path + ": " + error.what());
+    }
+}
+
+json rows_of_three(const std::vector<double>& values) {
+    json rows = json::array();
+    for (std::size_t k = 0; k + 2 < values.size(); k += 3)
+        rows.push_back({values[k], values[k + 1], values[k + 2]});
+    return rows;
+}
+
+json to_document(const nvalchemi::WholeSystem& system, const nvalchemi::WholeEvaluation& whole) {
+    json document = {{"units", "eV, Angstrom, eV/A^3"},
+                     {"energy", whole.energy},
+                     {"energies", whole.atomic_energies},
+                     {"forces", rows_of_three(whole.forces)},
+                     {"virial", nullptr},
+                     {"stress", nullptr}};
+    if (!whole.has_virial) return document;
+    std::vector<double> virial(whole.virial, whole.virial + 9);
+    document["virial"] = rows_of_three(virial);
+    if (system.periodic[0] && system.periodic[1] && system.periodic[2]) {
+        for (auto& component : virial) component /= -system.volume();
+        document["stress"] = rows_of_three(virial);
+    }
+    return document;
+}
+
+void evaluate(const Arguments& arguments) {
+    const auto archive = read_file(arguments.archive);
+    nvalchemi::Session session(archive, session_options(arguments, archive));
+    const auto system = read_structure(arguments.structure, session.card());
+
+    const auto document = to_document(system, nvalchemi::evaluate_whole(session, system));
+
+    if (arguments.output.empty()) {
+        std::cout << document.dump() << "\n";
+        return;
+    }
+    std::ofstream output(arguments.output);
+    output << document.dump() << "\n";
+    output.close();
+    if (!output) throw std::runtime_error(arguments.output + ": cannot be written");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.empty() || words[0] == "--help" || words[0] == "-h") {
+        (words.empty() ? std::cerr : std::cout) << kUsage;
+        return words.empty() ? 2 : 0;
+    }
+    try {
+        evaluate(parse_arguments(words));
+        return 0;
+    } catch (const std::invalid_argument& error) {
+        std::cerr << "nvalchemi-evaluate: " << error.what() << "\n" << kUsage;
+        return 2;
+    } catch (const std::exception& error) {
+        std::cerr << "nvalchemi-evaluate: " << error.what() << "\n";
+        return 1;
+    }
+}

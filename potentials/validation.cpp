@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "potentials/validation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "potentials/whole_system.hpp"
+
+namespace nvalchemi {
+
+namespace {
+
+constexpr int kVoigt[6] = {0, 4, 8, 1, 2, 5};  // in a row-major 3 x 3 matrix
+constexpr double kTermFactor = 32;
+constexpr double kNoiseFactor = 10;
+
+double largest_magnitude(const std::vector<double>& values) {
+    double largest = 0;
+    for (const double value : values) largest = std::max(largest, std::fabs(value));
+    return largest;
+}
+
+/// Keeps the largest difference; a NaN is larger than any number and stays.
+void add_difference(Deviation& deviation, double difference, std::int64_t atom) {
+    if (std::isnan(deviation.difference) || difference <= deviation.difference) return;
+    deviation.difference = difference;
+    deviation.worst = atom;
+}
+
+void add_rows(Deviation& deviation, const std::vector<double>& reference,
+              const std::vector<double>& found, std::size_t width,
+              const std::vector<bool>& selected) {
+    for (std::size_t k = 0; k < reference.size(); ++k)
+        if (selected[k / width])
+            add_difference(deviation, std::fabs(found[k] - reference[k]),
+                           static_cast<std::int64_t>(k / width));
+}
+
+bool has_volume(const WholeSystem& system) {
+    return system.periodic[0] && system.periodic[1] && system.periodic[2];
+}
+
+Deviation compare_virial(const WholeSystem& system, const WholeEvaluation& whole,
+                         const double virial[6]) {
+    const bool stress = has_volume(system);
+    const double divisor = stress ? system.volume() : 1.0;
+    Deviation deviation{.quantity = stress ? "stress" : "virial", .unit = stress ? "eV/A^3" : "eV"};
+    deviation.compared = whole.has_virial;
+    if (!deviation.compared) return deviation;
+    for (int k = 0; k < 6; ++k) {
+        const double reference = whole.virial[kVoigt[k]];
+        deviation.largest = std::max(deviation.largest, std::fabs(reference) / divisor);
+        add_difference(deviation, std::fabs(virial[k] - reference) / divisor, -1);
+    }
+    return deviation;
+}
+
+struct Precision {
+    double epsilon, relative;
+};
+
+Precision precision_of(const std::string& dtype) {
+    if (dtype == "float64") return {std::numeric_limits<double>::epsilon(), 1e-10};
+    const double epsilon = std::numeric_limits<float>::epsilon();
+    return {epsilon, kTermFactor * epsilon};
+}
+
+/// Sizes of the terms that each quantity is summed from: they stay where the sum cancels.
+std::array<double, 4> term_sizes(const WholeSystem& system, const WholeEvaluation& whole) {
+    const double atom = std::max(1.0, largest_magnitude(whole.atomic_energies));
+    const double volume = has_volume(system) ? system.volume() : 1.0;
+    return {atom * std::sqrt(static_cast<double>(std::max<std::int64_t>(1, system.size()))), atom,
+            whole.force_terms, whole.virial_terms / volume};
+}
+
+}  // namespace
+
+std::array<double, 4> measure_noise(const WholeSystem& system, const WholeEvaluation& first,
+                                    const WholeEvaluation& second) {
+    DecomposedEvaluation other;
+    other.energy = second.energy;
+    other.atomic_energies = second.atomic_energies;
+    other.forces = second.forces;
+    for (int k = 0; k < 6; ++k) other.virial[k] = second.virial[kVoigt[k]];
+    const std::vector<bool> all(static_cast<std::size_t>(system.size()), true);
+    const auto deviations =
+        compare_evaluations(system, first, other, all, "float64", {0, 0, 0, 0}, {});
+    std::array<double, 4> noise{};
+    for (std::size_t k = 0; k < 4; ++k) noise[k] = deviations[k].difference;
+    return noise;
+}
+
+Deviations compare_evaluations(const WholeSystem& system, const WholeEvaluation& whole,
+                               const DecomposedEvaluation& decomposed,
+                               const std::vector<bool>& selected, const std::string& dtype,
+                               const std::array<double, 4>& noise,
+                               const ValidationTolerance& tolerance) {
+    Deviations deviations{{{.quantity = "energy", .unit = "eV"},
+                           {.quantity = "atomic energies", .unit = "eV"},
+                           {.quantity = "forces", .unit = "eV/A"},
+                           compare_virial(system, whole, decomposed.virial)}};
+    deviations[0].largest = std::fabs(whole.energy);
+    add_difference(deviations[0], std::fabs(decomposed.energy - whole.energy), -1);
+    deviations[1].largest = largest_magnitude(whole.atomic_energies);
+    add_rows(deviations[1], whole.atomic_energies, decomposed.atomic_energies, 1, selected);
+    deviations[2].largest = largest_magnitude(whole.forces);
+    add_rows(deviations[2], whole.forces, decomposed.forces, 3, selected);
+
+    const auto precision = precision_of(dtype);
+    const auto terms = term_sizes(system, whole);
+    for (std::size_t k = 0; k < 4; ++k)
+        deviations[k].tolerance =
+            tolerance.absolute
+                ? (*tolerance.absolute)[k]
+                : std::max({tolerance.relative.value_or(precision.relative) * deviations[k].largest,
+                            kTermFactor * precision.epsilon * terms[k], kNoiseFactor * noise[k]});
+    return deviations;
+}
+
+}  // namespace nvalchemi

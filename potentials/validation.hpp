@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef NVALCHEMI_POTENTIALS_VALIDATION_HPP
+#define NVALCHEMI_POTENTIALS_VALIDATION_HPP
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nvalchemi {
+
+struct WholeSystem;
+struct WholeEvaluation;
+
+/// What a decomposed run says about the same atoms in the same order, in eV and Angstrom.
+struct DecomposedEvaluation {
+    double energy = 0;
+    std::vector<double> atomic_energies;  ///< (n,)
+    std::vector<double> forces;           ///< (n, 3)
+    double virial[6] = {0};               ///< -dE/dstrain: xx, yy, zz, xy, xz, yz
+};
+
+/// Differences up to which two evaluations count as the same.
+struct ValidationTolerance {
+    /// Relative to the largest absolute value of a quantity; by default from the model's dtype.
+    std::optional<double> relative;
+    /// Energy, atomic energies, forces, stress in eV and Angstrom; replaces all else.
+    std::optional<std::array<double, 4>> absolute;
+};
+
+/// One row of a comparison.
+struct Deviation {
+    std::string quantity;
+    std::string unit;
+    bool compared = true;   ///< false: the archive gives no reference for it
+    double largest = 0;     ///< largest absolute value of the reference
+    double difference = 0;  ///< largest absolute difference; NaN where a number is NaN
+    double tolerance = 0;
+    std::int64_t worst = -1;  ///< row of the atom with the largest difference; -1: no atom
+
+    bool passed() const { return !compared || difference <= tolerance; }
+};
+
+/// Energy, atomic energies, forces, stress (virial, unless periodic in three directions).
+using Deviations = std::array<Deviation, 4>;
+
+/// Differences that rounding alone makes: two evaluations of one system in another edge order.
+std::array<double, 4> measure_noise(const WholeSystem& system, const WholeEvaluation& first,
+                                    const WholeEvaluation& second);
+
+/// Compare a decomposed evaluation with the whole one. `selected` (n,): atoms whose energies and
+/// forces count. The default tolerance of a quantity is the largest of `relative` times its largest
+/// absolute value, 32 epsilon of `dtype` times the terms that it is summed from, and 10 times its
+/// `noise`.
+Deviations compare_evaluations(const WholeSystem& system, const WholeEvaluation& whole,
+                               const DecomposedEvaluation& decomposed,
+                               const std::vector<bool>& selected, const std::string& dtype,
+                               const std::array<double, 4>& noise,
+                               const ValidationTolerance& tolerance);
+
+}  // namespace nvalchemi
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "potentials/whole_system.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "potentials/neighbor_search.hpp"
+#include "potentials/session.hpp"
+
+namespace nvalchemi {
+
+namespace {
+
+template <typename T>
+std::vector<T> permuted(const std::vector<T>& rows, const std::vector<std::int64_t>& order,
+                        std::size_t width) {
+    std::vector<T> result;
+    result.reserve(rows.size());
+    for (const auto row : order)
+        result.insert(result.end(), rows.begin() + row * width, rows.begin() + (row + 1) * width);
+    return result;
+}
+
+void shuffle(EdgeList& edges, std::uint64_t seed) {
+    std::vector<std::int64_t> order(edges.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
+    edges.receiver = permuted(edges.receiver, order, 1);
+    edges.sender = permuted(edges.sender, order, 1);
+    edges.vector = permuted(edges.vector, order, 3);
+    edges.cell_shift = permuted(edges.cell_shift, order, 3);
+    edges.shift = permuted(edges.shift, order, 3);
+}
+
+AtomGraph folded_graph(const WholeSystem& system, const EdgeList& edges) {
+    AtomGraph graph;
+    graph.n_owned = graph.n_rows = system.size();
+    graph.n_edges = edges.size();
+    graph.species = system.species.data();
+    graph.receiver = edges.receiver.data();
+    graph.sender = edges.sender.data();
+    graph.edge_vector = edges.vector.data();
+    graph.position = system.positions.data();
+    graph.edge_shift = edges.shift.data();
+    graph.edge_cell_shift = edges.cell_shift.data();
+    std::copy_n(system.cell, 9, graph.cell);
+    return graph;
+}
+
+/// dE/dr_e acts on the receiver as a force and on the sender as its opposite; its moment with r_e
+/// is the virial.
+void sum_edge_gradients(const EdgeList& edges, const std::vector<double>& gradients,
+                        WholeEvaluation& whole) {
+    std::vector<double> squares(whole.forces.size() / 3, 0.0);
+    double moment = 0;
+    for (std::int64_t e = 0; e < edges.size(); ++e) {
+        const double* g = &gradients[3 * e];
+        const double* r = &edges.vector[3 * e];
+        const double g2 = g[0] * g[0] + g[1] * g[1] + g[2] * g[2];
+        for (int a = 0; a < 3; ++a) {
+            whole.forces[3 * edges.receiver[e] + a] += g[a];
+            whole.forces[3 * edges.sender[e] + a] -= g[a];
+            for (int b = 0; b < 3; ++b) whole.virial[3 * a + b] -= r[a] * g[b];
+        }
+        squares[edges.receiver[e]] += g2;
+        squares[edges.sender[e]] += g2;
+        moment += g2 * (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]);
+    }
+    for (const double square : squares)
+        whole.force_terms = std::max(whole.force_terms, std::sqrt(square));
+    whole.virial_terms = std::sqrt(moment);
+}
+
+}  // namespace
+
+double WholeSystem::volume() const {
+    const double* a = cell;
+    const double* b = cell + 3;
+    const double* c = cell + 6;
+    return std::fabs(a[0] * (b[1] * c[2] - b[2] * c[1]) - a[1] * (b[0] * c[2] - b[2] * c[0]) +
+                     a[2] * (b[0] * c[1] - b[1] * c[0]));
+}
+
+WholeEvaluation evaluate_whole(Session& session, const WholeSystem& system,
+                               std::uint64_t edge_order) {
+    auto edges = neighbor_search(system.positions, system.cell, system.periodic,
+                                 session.card().cutoff);
+    if (edge_order != 0) shuffle(edges, edge_order);
+
+    const auto evaluation = session.evaluate_undecomposed(folded_graph(system, edges));
+
+    WholeEvaluation whole;
+    whole.energy = evaluation.energy;
+    whole.atomic_energies = evaluation.atomic_energies;
+    whole.forces.assign(3 * system.size(), 0.0);
+    if (!evaluation.edge_gradients.empty())
+        sum_edge_gradients(edges, evaluation.edge_gradients, whole);
+    for (std::size_t k = 0; k < evaluation.row_forces.size(); ++k)
+        whole.forces[k] += evaluation.row_forces[k];
+    // Positions alone do not tell how the energy moves with the cell that folded rows refer to.
+    whole.has_virial =
+        evaluation.has_model_virial || session.card().forces == ForceSource::EdgeVectors;
+    if (evaluation.has_model_virial) std::copy_n(evaluation.virial, 9, whole.virial);
+    return whole;
+}
+
+}  // namespace nvalchemi

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef NVALCHEMI_POTENTIALS_WHOLE_SYSTEM_HPP
+#define NVALCHEMI_POTENTIALS_WHOLE_SYSTEM_HPP
+
+#include <cstdint>
+#include <vector>
+
+namespace nvalchemi {
+
+class Session;
+
+/// All atoms of a system in one process, in Angstrom.
+struct WholeSystem {
+    std::vector<std::int64_t> species;  ///< (n,) position in ModelCard::species
+    std::vector<double> positions;      ///< (n, 3); may lie outside of the cell
+    double cell[9] = {0};               ///< rows are lattice vectors
+    bool periodic[3] = {true, true, true};
+
+    std::int64_t size() const { return static_cast<std::int64_t>(species.size()); }
+    double volume() const;
+};
+
+/// What the archive as it is says about a whole system, in eV and Angstrom, float64.
+struct WholeEvaluation {
+    double energy = 0;
+    std::vector<double> atomic_energies;  ///< (n,)
+    std::vector<double> forces;           ///< (n, 3)
+    bool has_virial = false;
+    double virial[9] = {0};  ///< -dE/dstrain, row-major
+    /// Sizes of the terms that forces and virial are summed from, which bound their rounding:
+    /// the largest, over atoms, of the root of the sum of |g_e|^2, and the root of the sum of
+    /// |r_e|^2 |g_e|^2. Zero for models that give no edge gradients.
+    double force_terms = 0;
+    double virial_terms = 0;
+};
+
+/// Evaluate the archive without the distribution pass, one row an atom, with the independent
+/// neighbor_search(). `edge_order`: 0 keeps the edges in order; other values shuffle them, which
+/// changes the result by rounding only. Not collective. Throws ModelError.
+WholeEvaluation evaluate_whole(Session& session, const WholeSystem& system,
+                               std::uint64_t edge_order = 0);
+
+}  // namespace nvalchemi
+
+#endif
