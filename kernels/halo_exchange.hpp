@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/export.hpp"
+
 namespace nvalchemi {
 
 /// Element type of a block of rows.
@@ -20,7 +22,9 @@ struct RowBlock {
     std::int64_t rows = 0;
     std::int64_t width = 0;  ///< elements in a row
     ElementType type = ElementType::Float64;
-    int cuda_device = -1;  ///< -1: host memory
+    /// -1: host memory. Otherwise `data` is on this device, and torch's current stream there
+    /// orders what was written before the call and what reads afterwards.
+    int cuda_device = -1;
 
     std::size_t row_bytes() const { return static_cast<std::size_t>(width) * element_size(type); }
 };
@@ -36,7 +40,7 @@ struct RowBlock {
 ///
 /// Every call is collective over all ranks, also for a rank with no rows, and all ranks issue the
 /// same sequence of calls. Implementations throw std::exception when a peer reports a failure.
-class HaloExchange {
+class NVALCHEMI_KERNELS_EXPORT HaloExchange {
   public:
     virtual ~HaloExchange() = default;
 
@@ -55,7 +59,7 @@ class HaloExchange {
 };
 
 /// One process with no halo: every call is the identity.
-class SerialExchange final : public HaloExchange {
+class NVALCHEMI_KERNELS_EXPORT SerialExchange final : public HaloExchange {
   public:
     explicit SerialExchange(std::int64_t rows) : rows_(rows) {}
     std::int64_t owned_rows() const override { return rows_; }
@@ -70,10 +74,16 @@ class SerialExchange final : public HaloExchange {
 };
 
 /// The exchange that operators use on the calling thread; nullptr outside of an ExchangeScope.
-HaloExchange* current_exchange();
+///
+/// Autograd runs the backward pass of a CPU graph on the thread that asked for it, that of a CUDA
+/// graph on threads of its own: whoever differentiates a CUDA graph turns torch's autograd
+/// multithreading off around it. Operators refuse a backward pass that does not meet the exchange
+/// of its forward pass.
+NVALCHEMI_KERNELS_EXPORT HaloExchange* current_exchange();
 
-/// Makes `exchange` the calling thread's current exchange for the lifetime of the scope.
-class ExchangeScope {
+/// Makes `exchange` the calling thread's current exchange for the lifetime of the scope, and the
+/// previous one again afterwards. Operators must be registered before a scope is opened.
+class NVALCHEMI_KERNELS_EXPORT ExchangeScope {
   public:
     explicit ExchangeScope(HaloExchange& exchange);
     ~ExchangeScope();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/export.hpp"
 #include "kernels/halo_exchange.hpp"
 
 namespace nvalchemi {
@@ -35,15 +36,18 @@ struct ExchangeEvent {
 };
 
 /// Plays k ranks in one process: one thread a rank, host memory only. Ranks that issue different
-/// calls, or a rank that throws, end the whole group with an exception instead of a hang.
-class InMemoryGroup {
+/// calls, or a rank that throws or returns early, end the whole group with an exception instead of
+/// a hang. Sums are plain sums in the block's own type, in rank order and then in row order.
+class NVALCHEMI_KERNELS_EXPORT InMemoryGroup {
   public:
+    /// Throws std::invalid_argument if a halo row has no owner among `ranks`.
     explicit InMemoryGroup(std::vector<RankRows> ranks);
     ~InMemoryGroup();
 
     /// Run `body(rank, exchange)` for every rank at once, each on its own thread inside an
     /// ExchangeScope; returns when all have ended. Rethrows the failure of the lowest rank that
-    /// failed by itself (not because a peer did).
+    /// failed by itself (not because a peer did). Threads start with torch's default settings, not
+    /// with those of the caller (gradient mode, for example).
     void run(const std::function<void(int, HaloExchange&)>& body);
 
     /// Calls made by `rank` in the last run().

@@ -40,7 +40,8 @@ void append_element(const JsonCursor& element, ConstantValue& result, ElementKin
 void append(const JsonCursor& value, std::size_t depth, ConstantValue& result, ElementKinds& seen) {
     const bool is_leaf_depth = depth >= result.shape.size();
     if (!value.is_array()) {
-        if (!is_leaf_depth) value.refuse("an array like its neighbors", "make the array rectangular");
+        if (!is_leaf_depth)
+            value.refuse("an array like its neighbors", "make the array rectangular");
         append_element(value, result, seen);
         return;
     }

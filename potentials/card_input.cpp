@@ -38,12 +38,9 @@ bool is_floating(const InputSpec& input) {
         case InputRole::EdgeShifts:
         case InputRole::Cell:
         case InputRole::Charges:
-        case InputRole::TotalCharge:
-            return true;
-        case InputRole::Constant:
-            return input.value->kind == ElementKind::Floating;
-        default:
-            return false;
+        case InputRole::TotalCharge: return true;
+        case InputRole::Constant: return input.value->kind == ElementKind::Floating;
+        default: return false;
     }
 }
 

@@ -103,8 +103,11 @@ struct ModelCard {
     std::optional<ReferenceStructure> reference;
     std::optional<std::int64_t> expected_exchanges;
     bool backward_communicates = false;
+    /// Triplets of edges share their receiver (card key "triplets": "by_receiver").
+    bool triplets_by_receiver = false;
 
     const OutputSpec* find_output(OutputRole role) const;
+    /// Among `inputs`, then `arguments`.
     const InputSpec* find_input(InputRole role) const;
 };
 

@@ -3,37 +3,17 @@
 
 #include <dlfcn.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 
 #include "kernels/register_ops.hpp"
 #include "potentials/archive.hpp"
-#include "potentials/consolidation.hpp"
-#include "potentials/model_inputs.hpp"
+#include "potentials/distributed_model.hpp"
+#include "potentials/self_test.hpp"
 
 namespace nvalchemi {
 
 namespace {
-
-/// TorchScript code that calls torch.zeros without a dtype means the model's dtype.
-class DefaultDtypeScope {
-  public:
-    explicit DefaultDtypeScope(torch::ScalarType dtype)
-        : previous_(torch::get_default_dtype()) {
-        torch::set_default_dtype(torch::scalarTypeToTypeMeta(dtype));
-    }
-    ~DefaultDtypeScope() { torch::set_default_dtype(previous_); }
-    DefaultDtypeScope(const DefaultDtypeScope&) = delete;
-    DefaultDtypeScope& operator=(const DefaultDtypeScope&) = delete;
-
-  private:
-    caffe2::TypeMeta previous_;
-};
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 ModelCard read_card(const std::string& archive, const SessionOptions& options) {
     if (options.card_text) return parse_model_card(*options.card_text, options.card_path);
@@ -58,26 +38,59 @@ std::string running_torch_version() {
     return std::getline(zip_layout, line) ? line : "unknown";
 }
 
+std::string listing_of(const DistributedModel& model) {
+    std::string text;
+    int number = 0;
+    for (const auto& exchange : model.exchanges()) {
+        text += std::to_string(++number) + ". " + exchange.name + ", width " +
+                std::to_string(exchange.width);
+        if (!exchange.source.empty()) text += ", after " + exchange.source;
+        if (!exchange.module.empty()) text += ", module " + exchange.module;
+        text += "\n";
+    }
+    return text.empty() ? "no exchanges\n" : text;
+}
+
+void check_exchange_count(const ModelCard& card, const DistributedModel& model) {
+    const auto found = static_cast<std::int64_t>(model.exchanges().size());
+    if (!card.expected_exchanges || *card.expected_exchanges == found) return;
+    throw ModelError("model card of '" + card.name + "' /expected_exchanges: got " +
+                     std::to_string(*card.expected_exchanges) +
+                     ", but the distribution pass finds " + std::to_string(found) + ":\n" +
+                     listing_of(model) + "Correct the card, or export the model again");
+}
+
 }  // namespace
 
 struct Session::Impl {
     ModelCard card;
     torch::Device device = torch::kCPU;
     torch::jit::Module module;
+    std::unique_ptr<DistributedModel> model;
     std::vector<ExchangeEvent> schedule;
 };
 
 Session::Session(const std::string& archive, const SessionOptions& options)
     : impl_(std::make_unique<Impl>()) {
     register_operators();
-    impl_->card = read_card(archive, options);
-    if (options.spec) impl_->card.spec = options.spec;
+    auto& card = impl_->card;
+    card = read_card(archive, options);
+    if (options.spec) card.spec = options.spec;
     if (options.threads > 0) at::set_num_threads(options.threads);
     // The optimising executor recompiles for every shape and gains nothing on these models.
     torch::jit::setGraphExecutorOptimize(false);
-    load_operator_libraries(impl_->card.operator_libraries);
+    load_operator_libraries(card.operator_libraries);
     impl_->device = select_device(options.device);
-    impl_->module = load_module(archive, options.path, impl_->device);
+    // Analysis and self-test need host memory, whatever the device.
+    impl_->module = load_module(archive, options.path, torch::kCPU);
+    impl_->model = std::make_unique<DistributedModel>(card, impl_->module, torch::kCPU);
+    check_exchange_count(card, *impl_->model);
+    impl_->schedule = options.self_test ? self_test(card, impl_->module, *impl_->model)
+                                        : record_schedule(card, *impl_->model);
+    if (impl_->device.is_cuda()) {
+        impl_->module = load_module(archive, options.path, impl_->device);
+        impl_->model = std::make_unique<DistributedModel>(card, impl_->module, impl_->device);
+    }
 }
 
 Session::~Session() = default;
@@ -85,27 +98,17 @@ Session::~Session() = default;
 const ModelCard& Session::card() const { return impl_->card; }
 
 Evaluation Session::evaluate(const AtomGraph& graph, HaloExchange& exchange) {
-    ExchangeScope scope(exchange);
-    return evaluate_undecomposed(graph);
+    return impl_->model->evaluate(graph, exchange);
 }
 
 Evaluation Session::evaluate_undecomposed(const AtomGraph& graph) {
-    const auto start = std::chrono::steady_clock::now();
-    const DefaultDtypeScope dtype(model_dtype(impl_->card));
-    try {
-        const auto inputs = make_model_inputs(impl_->card, graph, impl_->device);
-        const auto returned = impl_->module.forward(pack_arguments(impl_->card, inputs));
-        auto result =
-            consolidate(impl_->card, graph, inputs, pick_outputs(impl_->card, returned), {});
-        result.seconds_model = seconds_since(start);
-        return result;
-    } catch (const c10::Error& error) {
-        throw ModelError("model '" + impl_->card.name + "': " + error.what_without_backtrace());
-    }
+    return nvalchemi::evaluate_undecomposed(impl_->card, impl_->module, impl_->device, graph);
 }
 
 const std::vector<ExchangeEvent>& Session::schedule() const { return impl_->schedule; }
-std::string Session::listing() const { return "no exchanges\n"; }
+
+std::string Session::listing() const { return listing_of(*impl_->model); }
+
 std::string Session::device_name() const { return impl_->device.str(); }
 std::string Session::torch_version_built() { return TORCH_VERSION; }
 std::string Session::torch_version_running() { return running_torch_version(); }

@@ -2,29 +2,62 @@
 """Build, check, write and read the card of a model archive.
 
 A model archive is a TorchScript file whose extra file `nvalchemi.json` (the *card*) states what
-the model takes and returns. doc/model_card.rst describes every key. This module needs torch and
-numpy alone, so that it can be copied beside a model author's own exporter.
+the model takes and returns. doc/model_card.rst describes every key. The modules of this folder need
+torch and numpy alone, so that they can be copied beside a model author's own exporter.
 """
+
 import json
 import os
 import tempfile
 
 import torch
+from portable_archive import make_portable
 
 CARD_FILE = "nvalchemi.json"
 FORMAT, FORMAT_VERSION = "nvalchemi-model", 1
 
-INPUT_ROLES = ("species_index", "species_one_hot", "positions", "edge_index", "edge_vectors",
-               "edge_shifts", "edge_cell_shifts", "cell", "batch", "batch_pointer", "n_rows",
-               "n_owned", "owned_mask", "charges", "total_charge", "neighbor_matrix", "constant")
+INPUT_ROLES = (
+    "species_index",
+    "species_one_hot",
+    "positions",
+    "edge_index",
+    "edge_vectors",
+    "edge_shifts",
+    "edge_cell_shifts",
+    "cell",
+    "batch",
+    "batch_pointer",
+    "n_rows",
+    "n_owned",
+    "owned_mask",
+    "charges",
+    "total_charge",
+    "neighbor_matrix",
+    "constant",
+)
 OUTPUT_ROLES = ("atomic_energies", "energy", "forces", "virial", "stress", "charges", "other")
 OUTPUT_KINDS = ("per_node", "per_graph", "global", "unknown")
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
-REQUIRED_KEYS = ("format", "format_version", "name", "family", "cutoff", "units", "dtype",
-                 "species", "species_index", "forward", "inputs", "edges", "rows", "outputs",
-                 "forces", "ops")
-OPTIONAL_KEYS = ("spec", "reference", "expected_exchanges", "backward_communicates")
+REQUIRED_KEYS = (
+    "format",
+    "format_version",
+    "name",
+    "family",
+    "cutoff",
+    "units",
+    "dtype",
+    "species",
+    "species_index",
+    "forward",
+    "inputs",
+    "edges",
+    "rows",
+    "outputs",
+    "forces",
+    "ops",
+)
+OPTIONAL_KEYS = ("spec", "reference", "expected_exchanges", "backward_communicates", "triplets")
 REFERENCE_KEYS = ("symbols", "positions", "cell", "pbc", "energy", "energies", "forces", "stress")
 
 
@@ -36,8 +69,22 @@ class CardError(ValueError):
         self.pointer = pointer
 
 
-def make_card(*, name, family, cutoff, dtype, species, inputs, outputs, forces, species_index=None,
-              rows="folded", receiver_row=0, expected_exchanges=None, spec=None):
+def make_card(
+    *,
+    name,
+    family,
+    cutoff,
+    dtype,
+    species,
+    inputs,
+    outputs,
+    forces,
+    species_index=None,
+    rows="folded",
+    receiver_row=0,
+    expected_exchanges=None,
+    spec=None,
+):
     """The card of a model in Angstrom and eV that takes one `Dict[str, Tensor]`.
 
     `inputs`: key of the dictionary -> role, or -> {"role": ..., "shape": ...}.
@@ -45,14 +92,22 @@ def make_card(*, name, family, cutoff, dtype, species, inputs, outputs, forces, 
     `forces`: who differentiates: "edge_vectors" or "positions" (the plugin), or "model".
     """
     card = {
-        "format": FORMAT, "format_version": FORMAT_VERSION, "name": name, "family": family,
-        "cutoff": float(cutoff), "units": {"length": "Angstrom", "energy": "eV"}, "dtype": dtype,
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "name": name,
+        "family": family,
+        "cutoff": float(cutoff),
+        "units": {"length": "Angstrom", "energy": "eV"},
+        "dtype": dtype,
         "species": list(species),
         "species_index": list(range(len(species)) if species_index is None else species_index),
         "forward": {"style": "dict", "arguments": []},
         "inputs": {k: {"role": v} if isinstance(v, str) else v for k, v in inputs.items()},
         "edges": {"list": "full", "receiver_row": receiver_row, "sender_row": 1 - receiver_row},
-        "rows": rows, "outputs": outputs, "forces": forces, "ops": [],
+        "rows": rows,
+        "outputs": outputs,
+        "forces": forces,
+        "ops": [],
     }
     if spec is not None:
         card["spec"] = spec
@@ -62,7 +117,7 @@ def make_card(*, name, family, cutoff, dtype, species, inputs, outputs, forces, 
     return card
 
 
-def _one_of(card, pointer, value, allowed):
+def _one_of(pointer, value, allowed):
     if value not in allowed:
         raise CardError(pointer, value, "one of " + ", ".join(map(repr, allowed)))
 
@@ -73,8 +128,11 @@ def _check_keys(card):
             raise CardError(f"/{key}", None, "a value: this key is required")
     for key in card:
         if key not in REQUIRED_KEYS + OPTIONAL_KEYS:
-            raise CardError(f"/{key}", card[key], "no such key; known keys are "
-                            + ", ".join(REQUIRED_KEYS + OPTIONAL_KEYS))
+            raise CardError(
+                f"/{key}",
+                card[key],
+                "no such key; known keys are " + ", ".join(REQUIRED_KEYS + OPTIONAL_KEYS),
+            )
 
 
 def _check_species(card):
@@ -82,19 +140,23 @@ def _check_species(card):
     if not species or len(set(species)) != len(species):
         raise CardError("/species", species, "element symbols, each once, at least one")
     if len(index) != len(species) or any(not isinstance(i, int) or i < 0 for i in index):
-        raise CardError("/species_index", index,
-                        f"{len(species)} integers >= 0, one for each of /species")
+        raise CardError(
+            "/species_index", index, f"{len(species)} integers >= 0, one for each of /species"
+        )
 
 
 def _check_inputs_and_outputs(card):
     for key, entry in card["inputs"].items():
-        _one_of(card, f"/inputs/{key}/role", entry.get("role"), INPUT_ROLES)
+        _one_of(f"/inputs/{key}/role", entry.get("role"), INPUT_ROLES)
         if (entry["role"] == "constant") != ("value" in entry):
-            raise CardError(f"/inputs/{key}/value", entry.get("value"),
-                            "a value for the role 'constant', and for no other role")
+            raise CardError(
+                f"/inputs/{key}/value",
+                entry.get("value"),
+                "a value for the role 'constant', and for no other role",
+            )
     for key, entry in card["outputs"].items():
-        _one_of(card, f"/outputs/{key}/role", entry.get("role"), OUTPUT_ROLES)
-        _one_of(card, f"/outputs/{key}/kind", entry.get("kind"), OUTPUT_KINDS)
+        _one_of(f"/outputs/{key}/role", entry.get("role"), OUTPUT_ROLES)
+        _one_of(f"/outputs/{key}/kind", entry.get("kind"), OUTPUT_KINDS)
         if "shape" not in entry:
             raise CardError(f"/outputs/{key}/shape", None, "a shape such as '(rows,1)'")
     roles = [entry["role"] for entry in card["outputs"].values()]
@@ -105,7 +167,7 @@ def _check_inputs_and_outputs(card):
 def _check_forces(card):
     given = [entry["role"] for entry in card["inputs"].values()]
     returned = [entry["role"] for entry in card["outputs"].values()]
-    _one_of(card, "/forces", card["forces"], ("edge_vectors", "positions", "model"))
+    _one_of("/forces", card["forces"], ("edge_vectors", "positions", "model"))
     if card["forces"] == "model" and "forces" not in returned:
         raise CardError("/forces", "model", "an output of role 'forces'")
     if card["forces"] != "model" and card["forces"] not in given:
@@ -114,10 +176,16 @@ def _check_forces(card):
 
 def _check_reference(reference):
     for key in reference:
-        _one_of(reference, f"/reference/{key}", key, REFERENCE_KEYS)
+        _one_of(f"/reference/{key}", key, REFERENCE_KEYS)
     n = len(reference.get("symbols", []))
-    for key, size in (("positions", n), ("forces", n), ("cell", 3), ("pbc", 3), ("stress", 3),
-                      ("energies", n)):
+    for key, size in (
+        ("positions", n),
+        ("forces", n),
+        ("cell", 3),
+        ("pbc", 3),
+        ("stress", 3),
+        ("energies", n),
+    ):
         if key in ("stress", "energies") and key not in reference:
             continue
         if len(reference.get(key, [])) != size or n == 0:
@@ -129,14 +197,16 @@ def _check_reference(reference):
 def validate_card(card):
     """Raise CardError at the first thing that a reader of the card would refuse."""
     _check_keys(card)
-    _one_of(card, "/format", card["format"], (FORMAT,))
-    _one_of(card, "/format_version", card["format_version"], (FORMAT_VERSION,))
-    _one_of(card, "/dtype", card["dtype"], tuple(DTYPES))
-    _one_of(card, "/rows", card["rows"], ("folded", "raw"))
+    _one_of("/format", card["format"], (FORMAT,))
+    _one_of("/format_version", card["format_version"], (FORMAT_VERSION,))
+    _one_of("/dtype", card["dtype"], tuple(DTYPES))
+    _one_of("/rows", card["rows"], ("folded", "raw"))
+    _one_of("/units/length", card["units"].get("length"), ("Angstrom",))
+    _one_of("/units/energy", card["units"].get("energy"), ("eV", "kcal/mol", "Hartree"))
     if not isinstance(card["cutoff"], float) or not card["cutoff"] > 0:
         raise CardError("/cutoff", card["cutoff"], "a length > 0 in Angstrom")
     edges = card["edges"]
-    _one_of(card, "/edges/list", edges.get("list"), ("full",))
+    _one_of("/edges/list", edges.get("list"), ("full",))
     if sorted((edges.get("receiver_row"), edges.get("sender_row"))) != [0, 1]:
         raise CardError("/edges", edges, "receiver_row and sender_row to be 0 and 1 or 1 and 0")
     _check_species(card)
@@ -151,17 +221,11 @@ def write_archive(module, card, path):
     validate_card(card)
     folder = os.path.dirname(os.path.abspath(path))
     os.makedirs(folder, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=folder, prefix=os.path.basename(path), suffix=".part")
-    os.close(handle)
-    try:
-        torch.jit.save(module, part, _extra_files={CARD_FILE: json.dumps(card, indent=1)})
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(part, 0o666 & ~umask)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".export-") as scratch:
+        raw, part = os.path.join(scratch, "raw.pt"), os.path.join(scratch, "part.pt")
+        torch.jit.save(module, raw, _extra_files={CARD_FILE: json.dumps(card, indent=1)})
+        make_portable(raw, part, card["name"])
         os.replace(part, path)
-    except BaseException:
-        os.unlink(part)
-        raise
 
 
 def read_archive(path):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What every exporter's command line shares: --dtype, --output, and one-line failures."""
+
 import argparse
 import sys
 import time
@@ -11,11 +12,17 @@ from evaluate import check_reference
 def parser(description, default_name):
     """An argument parser with the common options."""
     result = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    result.add_argument("--dtype", choices=sorted(DTYPES), default="float64",
-                        help="precision of the archive")
-    result.add_argument("--output", metavar="FILE", default=f"{default_name}.pt",
-                        help="archive to write; an existing file is replaced")
+        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    result.add_argument(
+        "--dtype", choices=sorted(DTYPES), default="float64", help="precision of the archive"
+    )
+    result.add_argument(
+        "--output",
+        metavar="FILE",
+        default=f"{default_name}.pt",
+        help="archive to write; an existing file is replaced",
+    )
     return result
 
 
@@ -23,10 +30,14 @@ def write_and_check(module, card, path):
     """Write the archive, read it back and hold it to its own reference."""
     write_archive(module, card, path)
     deviation = check_reference(*read_archive(path))
-    print(f"wrote {path}: {card['name']}, {len(card['species'])} elements, cutoff "
-          f"{card['cutoff']:g} A, {card['dtype']}")
-    print("read back; largest relative deviation from the reference: "
-          + ", ".join(f"{k} {v:.1e}" for k, v in deviation.items()))
+    print(
+        f"wrote {path}: {card['name']}, {len(card['species'])} elements, cutoff "
+        f"{card['cutoff']:g} A, {card['dtype']}"
+    )
+    print(
+        "read back; largest relative deviation from the reference: "
+        + ", ".join(f"{k} {v:.1e}" for k, v in deviation.items())
+    )
 
 
 def run(main):

@@ -4,11 +4,11 @@
 Exporters use this to compute the card's `reference` and to prove that the written archive gives
 back the numbers of the package that it came from. It shares no code with the plugin.
 """
+
 import itertools
 
 import numpy as np
 import torch
-
 from card import DTYPES
 
 # Agreement asked of an archive with the calculator it was made from, relative to the largest
@@ -18,13 +18,22 @@ TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 
 def structure(symbols, positions, cell, pbc=(True, True, True)):
     """A structure as plain values: symbols, (n, 3) Angstrom, rows of lattice vectors."""
-    return {"symbols": list(symbols), "positions": np.asarray(positions, dtype=float).tolist(),
-            "cell": np.asarray(cell, dtype=float).tolist(), "pbc": [bool(p) for p in pbc]}
+    return {
+        "symbols": list(symbols),
+        "positions": np.asarray(positions, dtype=float).tolist(),
+        "cell": np.asarray(cell, dtype=float).tolist(),
+        "pbc": [bool(p) for p in pbc],
+    }
 
 
-def rattled_rocksalt(symbols=("Na", "Cl"), lattice_constant=5.64, repeat=1, displacement=0.1,
-                     strain=((0.01, 0.006, -0.004), (0.0, -0.008, 0.005), (0.0, 0.0, 0.004)),
-                     seed=7):
+def rattled_rocksalt(
+    symbols=("Na", "Cl"),
+    lattice_constant=5.64,
+    repeat=1,
+    displacement=0.1,
+    strain=((0.01, 0.006, -0.004), (0.0, -0.008, 0.005), (0.0, 0.0, 0.004)),
+    seed=7,
+):
     """A strained, rattled rocksalt crystal: 8 * repeat**3 atoms, no force or stress is zero."""
     rng = np.random.default_rng(seed)
     sites = np.array(list(itertools.product(range(2 * repeat), repeat=3)), dtype=float)
@@ -52,7 +61,7 @@ def neighbor_edges(atoms, cutoff):
             np.fill_diagonal(near, False)
         i, j = np.nonzero(near)
         found.append((i, j, np.tile(image, (len(i), 1)), vector[i, j]))
-    i, j, shift, vector = (np.concatenate(part) for part in zip(*found))
+    i, j, shift, vector = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(i, kind="stable")
     return i[order], j[order], shift[order], vector[order]
 
@@ -75,10 +84,14 @@ def _role_values(card, atoms):
         "species_one_hot": torch.eye(len(card["species"]), dtype=dtype)[position_in_card],
         "positions": real(atoms["positions"]),
         "edge_index": torch.as_tensor(np.stack(rows), dtype=torch.int64),
-        "edge_vectors": real(sign * vector), "edge_shifts": real(sign * shift @ cell),
-        "edge_cell_shifts": real(sign * shift), "cell": real(cell),
-        "batch": torch.zeros(n, dtype=torch.int64), "batch_pointer": torch.tensor([0, n]),
-        "n_rows": torch.tensor(n), "n_owned": torch.tensor(n),
+        "edge_vectors": real(sign * vector),
+        "edge_shifts": real(sign * shift @ cell),
+        "edge_cell_shifts": real(sign * shift),
+        "cell": real(cell),
+        "batch": torch.zeros(n, dtype=torch.int64),
+        "batch_pointer": torch.tensor([0, n]),
+        "n_rows": torch.tensor(n),
+        "n_owned": torch.tensor(n),
         "owned_mask": torch.ones(n, dtype=dtype),
     }
 
@@ -97,8 +110,10 @@ def _argument(entry, values, counts, dtype):
         value = torch.tensor(entry["value"])
         return _shaped(value.to(dtype) if value.is_floating_point() else value, entry, counts)
     if entry["role"] not in values:
-        raise NotImplementedError(f"input role '{entry['role']}' has no value in one small "
-                                  "structure; compute the reference with the model's own package")
+        raise NotImplementedError(
+            f"input role '{entry['role']}' has no value in one small "
+            "structure; compute the reference with the model's own package"
+        )
     return _shaped(values[entry["role"]], entry, counts)
 
 
@@ -112,9 +127,14 @@ def evaluate(module, card, atoms):
     leaf.requires_grad_(True)
     dtype = DTYPES[card["dtype"]]
     data = {k: _argument(e, values, counts, dtype) for k, e in card["inputs"].items()}
-    arguments = [data] if card["forward"]["style"] == "dict" else [
-        data if a["role"] == "dict" else _argument(a, values, counts, dtype)
-        for a in card["forward"]["arguments"]]
+    arguments = (
+        [data]
+        if card["forward"]["style"] == "dict"
+        else [
+            data if a["role"] == "dict" else _argument(a, values, counts, dtype)
+            for a in card["forward"]["arguments"]
+        ]
+    )
     returned = module(*arguments)
     output = {e["role"]: returned[k] for k, e in card["outputs"].items()}
     energies = output["atomic_energies"].reshape(-1)
@@ -122,10 +142,11 @@ def evaluate(module, card, atoms):
     if card["forces"] == "model":
         result["forces"] = output["forces"]
     else:
-        gradient, = torch.autograd.grad(energies.sum(), leaf)
+        (gradient,) = torch.autograd.grad(energies.sum(), leaf)
         result.update(_forces_and_stress(card, values, gradient, atoms))
-    return {k: np.asarray(v.detach().double() if torch.is_tensor(v) else v)
-            for k, v in result.items()}
+    return {
+        k: np.asarray(v.detach().double() if torch.is_tensor(v) else v) for k, v in result.items()
+    }
 
 
 def _forces_and_stress(card, values, gradient, atoms):
@@ -172,7 +193,9 @@ def check_reference(module, card):
     allowed = TOLERANCE[card["dtype"]]
     wrong = {k: v for k, v in deviation.items() if not v <= allowed}
     if wrong:
-        raise RuntimeError(f"archive '{card['name']}' does not reproduce its reference: largest "
-                           f"relative deviations {wrong}, allowed {allowed}; the card does not "
-                           "describe what the model takes, or the conversion changed the model")
+        raise RuntimeError(
+            f"archive '{card['name']}' does not reproduce its reference: largest "
+            f"relative deviations {wrong}, allowed {allowed}; the card does not "
+            "describe what the model takes, or the conversion changed the model"
+        )
     return deviation

@@ -13,8 +13,8 @@ What makes it run on any number of ranks, and what a network of your own should 
 A network of L layers then needs L - 1 exchanges between ranks: the first layer reads only species,
 which every rank knows already.
 """
+
 import math
-from typing import Dict
 
 import torch
 from torch import Tensor, nn
@@ -32,21 +32,28 @@ class MessageLayer(nn.Module):
         super().__init__()
         self.filter = nn.Sequential(nn.Linear(radial, width), nn.SiLU(), nn.Linear(width, width))
         self.mix = nn.Linear(width, width, bias=False)
-        self.update = nn.Sequential(nn.Linear(2 * width, width), nn.SiLU(),
-                                    nn.Linear(width, width))
+        self.update = nn.Sequential(nn.Linear(2 * width, width), nn.SiLU(), nn.Linear(width, width))
 
-    def forward(self, h: Tensor, receiver: Tensor, sender: Tensor, radial: Tensor,
-                envelope: Tensor) -> Tensor:
-        message = self.filter(radial) * envelope * self.mix(h)[sender]     # (edges, width)
-        received = torch.zeros_like(h).index_add(0, receiver, message)     # (rows, width)
+    def forward(
+        self, h: Tensor, receiver: Tensor, sender: Tensor, radial: Tensor, envelope: Tensor
+    ) -> Tensor:
+        message = self.filter(radial) * envelope * self.mix(h)[sender]  # (edges, width)
+        received = torch.zeros_like(h).index_add(0, receiver, message)  # (rows, width)
         return h + self.update(torch.cat([h, received], dim=-1))
 
 
 class ExampleNetwork(nn.Module):
     """Per-atom energies (eV) of a few species from edge vectors (Angstrom)."""
 
-    def __init__(self, n_species: int, cutoff: float, layers: int = 3, width: int = 16,
-                 radial: int = 8, contact: float = 1.6):
+    def __init__(
+        self,
+        n_species: int,
+        cutoff: float,
+        layers: int = 3,
+        width: int = 16,
+        radial: int = 8,
+        contact: float = 1.6,
+    ):
         super().__init__()
         self.cutoff = cutoff
         self.contact = contact
@@ -56,15 +63,15 @@ class ExampleNetwork(nn.Module):
         # A buffer moves with the module to another device or precision.
         self.register_buffer("frequency", torch.arange(1, radial + 1) * (math.pi / cutoff))
 
-    def forward(self, data: Dict[str, Tensor]) -> Dict[str, Tensor]:
+    def forward(self, data: dict[str, Tensor]) -> dict[str, Tensor]:
         receiver, sender = data["edge_index"][0], data["edge_index"][1]
         r = torch.linalg.vector_norm(data["edge_vectors"], dim=-1, keepdim=True)  # (edges, 1)
         envelope = smooth_cutoff(r, self.cutoff)
-        radial = torch.sin(r * self.frequency) / r                       # (edges, radial)
-        h = self.embedding(data["species"])                              # (rows, width)
+        radial = torch.sin(r * self.frequency) / r  # (edges, radial)
+        h = self.embedding(data["species"])  # (rows, width)
         for layer in self.layers:
             h = layer(h, receiver, sender, radial, envelope)
-        energy = self.readout(h).squeeze(-1)                             # (rows,)
+        energy = self.readout(h).squeeze(-1)  # (rows,)
         # Half of a steep pair term for each directed edge keeps atoms apart at distances that
         # no fit has seen.
         wall = 0.5 * envelope.squeeze(-1) * (self.contact / r.squeeze(-1)).pow(12)

@@ -7,18 +7,24 @@ so that molecular dynamics with the archive behaves; its accuracy is of no inter
 network of your own, replace `ExampleNetwork` and `fit`, and describe its inputs and outputs in
 `network_card`.
 """
-import numpy as np
-import torch
 
-from card import DTYPES, make_card
-from command_line import parser, run, write_and_check
-from evaluate import add_reference, evaluate, neighbor_edges, rattled_rocksalt
-from example_network import ExampleNetwork, smooth_cutoff
+try:
+    import numpy as np
+    import torch
+    from card import DTYPES, make_card
+    from command_line import parser, run, write_and_check
+    from evaluate import add_reference, evaluate, neighbor_edges, rattled_rocksalt
+    from example_network import ExampleNetwork, smooth_cutoff
+except ImportError as missing:
+    raise SystemExit(
+        f"error: {missing}; this exporter needs torch and numpy in the Python "
+        "environment that runs it"
+    ) from missing
 
 SPECIES = ("Na", "Cl")
 CHARGE = torch.tensor([1.0, -1.0], dtype=torch.float64)
-COULOMB = 14.3996      # eV Angstrom
-DAMPING = 0.3          # 1/Angstrom: screens the charges so that a finite cutoff suffices
+COULOMB = 14.3996  # eV Angstrom
+DAMPING = 0.3  # 1/Angstrom: screens the charges so that a finite cutoff suffices
 REPULSION, RANGE = 2800.0, 0.32  # eV, Angstrom: the crystal is in balance near 5.6 Angstrom
 
 
@@ -26,8 +32,9 @@ def pair_energies(species, receiver, sender, vectors, cutoff):
     """The target: half of a Born-Mayer and a screened Coulomb term for each directed edge."""
     r = torch.linalg.vector_norm(vectors, dim=-1)
     charges = CHARGE[species][receiver] * CHARGE[species][sender]
-    pair = (REPULSION * torch.exp(-r / RANGE)
-            + COULOMB * charges * torch.erfc(DAMPING * r) / r) * smooth_cutoff(r, cutoff)
+    pair = (
+        REPULSION * torch.exp(-r / RANGE) + COULOMB * charges * torch.erfc(DAMPING * r) / r
+    ) * smooth_cutoff(r, cutoff)
     return torch.zeros(len(species), dtype=r.dtype).index_add(0, receiver, 0.5 * pair)
 
 
@@ -42,8 +49,11 @@ def training_graph(cutoff, samples=12):
         edges.append(np.stack([i, j]) + offset)
         vectors.append(vector)
         offset = len(species)
-    return {"species": torch.tensor(species), "edge_index": torch.tensor(np.concatenate(edges, 1)),
-            "edge_vectors": torch.tensor(np.concatenate(vectors))}
+    return {
+        "species": torch.tensor(species),
+        "edge_index": torch.tensor(np.concatenate(edges, 1)),
+        "edge_vectors": torch.tensor(np.concatenate(vectors)),
+    }
 
 
 def fit(network, cutoff, steps):
@@ -51,7 +61,7 @@ def fit(network, cutoff, steps):
     graph = training_graph(cutoff)
     vectors = graph["edge_vectors"].requires_grad_(True)
     target = pair_energies(graph["species"], *graph["edge_index"], vectors, cutoff)
-    slope, = torch.autograd.grad(target.sum(), vectors)
+    (slope,) = torch.autograd.grad(target.sum(), vectors)
     target = target.detach()
     with torch.no_grad():
         network.readout[-1].bias.fill_(target.mean().item())
@@ -60,7 +70,7 @@ def fit(network, cutoff, steps):
     losses = []
     for _ in range(steps):
         energy = network(graph)["energy"]
-        gradient, = torch.autograd.grad(energy.sum(), vectors, create_graph=True)
+        (gradient,) = torch.autograd.grad(energy.sum(), vectors, create_graph=True)
         loss = (energy - target).square().mean() + 10.0 * (gradient - slope).square().mean()
         optimizer.zero_grad()
         loss.backward()
@@ -73,11 +83,21 @@ def fit(network, cutoff, steps):
 def network_card(name, network, dtype_name):
     """The contract: which key of the dictionary carries what."""
     return make_card(
-        name=name, family="example", cutoff=network.cutoff, dtype=dtype_name, species=SPECIES,
-        inputs={"species": "species_index", "edge_index": "edge_index",
-                "edge_vectors": "edge_vectors"},
+        name=name,
+        family="example",
+        cutoff=network.cutoff,
+        dtype=dtype_name,
+        species=SPECIES,
+        inputs={
+            "species": "species_index",
+            "edge_index": "edge_index",
+            "edge_vectors": "edge_vectors",
+        },
         outputs={"energy": {"role": "atomic_energies", "kind": "per_node", "shape": "(rows)"}},
-        forces="edge_vectors", receiver_row=0, expected_exchanges=len(network.layers) - 1)
+        forces="edge_vectors",
+        receiver_row=0,
+        expected_exchanges=len(network.layers) - 1,
+    )
 
 
 def main(arguments=None):
@@ -89,8 +109,10 @@ def main(arguments=None):
     options = options.parse_args(arguments)
     for name, smallest in (("layers", 1), ("cutoff", 3.0), ("steps", 0)):
         if getattr(options, name) < smallest:
-            raise ValueError(f"--{name}: got {getattr(options, name)}, expected at least "
-                             f"{smallest}")
+            raise ValueError(
+                f"--{name}: got {getattr(options, name)}, expected at least {smallest}"
+            )
+    torch.set_num_threads(1)  # sums of one order on every machine, and faster at this size
     torch.manual_seed(options.seed)
     network = ExampleNetwork(len(SPECIES), options.cutoff, options.layers).double()
     before, after = fit(network, options.cutoff, options.steps)

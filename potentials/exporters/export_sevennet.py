@@ -9,32 +9,33 @@ What is exported is the *serial* network up to its per-atom energies, with edge 
 the plugin differentiates and finds the exchanges between ranks by itself, so the package's own
 "parallel" deployment (one file for each layer) is not needed.
 """
+
 import os
 import warnings
 
-# Accelerated kernels would tie the archive to a GPU library; the plain network is wanted here.
-for switch in ("SEVENNET_ENABLE_CUEQ", "SEVENNET_ENABLE_FLASH", "SEVENNET_ENABLE_OEQ"):
-    os.environ.pop(switch, None)
-
-import numpy as np
-import torch
-
-from card import DTYPES, make_card
-from command_line import parser, run, write_and_check
-from evaluate import add_reference, rattled_rocksalt, structure
-
 try:
     import sevenn.util
+    import torch
+    from ase import Atoms
+    from ase.data import chemical_symbols
+    from card import DTYPES, make_card
+    from command_line import parser, run, write_and_check
     from e3nn.util.jit import compile_mode
     from e3nn.util.jit import script as script_e3nn
+    from evaluate import add_reference, rattled_rocksalt
     from sevenn.calculator import SevenNetCalculator
 except ImportError as missing:
-    raise SystemExit(f"error: {missing}; this exporter needs the PyPI package sevenn==0.13.0 "
-                     "in the Python environment that runs it") from missing
+    raise SystemExit(
+        f"error: {missing}; this exporter needs the PyPI package sevenn==0.13.0 "
+        "in the Python environment that runs it"
+    ) from missing
 
 # Models whose checkpoints are part of the sevenn wheel.
-PACKAGED = {"7net-0": "sevennet_0", "7net-0_22may2024": "sevennet_0_22may2024",
-            "7net-l3i5": "sevennet_l3i5"}
+PACKAGED = {
+    "7net-0": "sevennet_0",
+    "7net-0_22may2024": "sevennet_0_22may2024",
+    "7net-l3i5": "sevennet_l3i5",
+}
 
 
 @compile_mode("script")
@@ -53,8 +54,8 @@ class OneHotEmbedding(torch.nn.Module):
         species = data["x"]
         one_hot = torch.nn.functional.one_hot(species, self.num_classes).to(self.dtype)
         data["x"] = one_hot
-        data["node_attr"] = one_hot   # for the self-connections
-        data["atom_type"] = species   # for the per-species energy shift
+        data["node_attr"] = one_hot  # for the self-connections
+        data["atom_type"] = species  # for the per-species energy shift
         return data
 
 
@@ -62,22 +63,32 @@ def load_network(model, dtype):
     """Return (network, config) of a checkpoint on the CPU. Single-precision weights are widened
     exactly, so that a float64 network is the trained one evaluated with less rounding."""
     if model.lower() not in PACKAGED and not os.path.isfile(model):
-        raise ValueError(f"--model: got '{model}', expected one of {', '.join(PACKAGED)} or the "
-                         "path of a SevenNet checkpoint file")
+        raise ValueError(
+            f"--model: got '{model}', expected one of {', '.join(PACKAGED)} or the "
+            "path of a SevenNet checkpoint file"
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the package advertises GPU accelerators
         checkpoint = sevenn.util.load_checkpoint(model)
         network = checkpoint.build_model()
     if network.modal_map:
-        raise ValueError(f"--model: '{model}' is a multi-fidelity model with the modalities "
-                         f"{', '.join(network.modal_map)}; this exporter takes single-fidelity "
-                         "models")
+        raise ValueError(
+            f"--model: '{model}' is a multi-fidelity model with the modalities "
+            f"{', '.join(network.modal_map)}; this exporter takes single-fidelity "
+            "models"
+        )
     embedding = network._modules["onehot_idx_to_onehot"]
-    keys = (embedding.key_x, embedding.key_output, embedding.key_additional_output,
-            embedding.key_save)
+    keys = (
+        embedding.key_x,
+        embedding.key_output,
+        embedding.key_additional_output,
+        embedding.key_save,
+    )
     if keys != ("x", "x", "node_attr", "atom_type"):
-        raise RuntimeError(f"this sevenn names the species embedding {keys}, which differs from "
-                           "version 0.13.0; install sevenn==0.13.0")
+        raise RuntimeError(
+            f"this sevenn names the species embedding {keys}, which differs from "
+            "version 0.13.0; install sevenn==0.13.0"
+        )
     network.replace_module("onehot_idx_to_onehot", OneHotEmbedding(embedding, dtype))
     network.set_is_batch_data(False)
     return network.to(dtype).eval(), checkpoint.config
@@ -98,6 +109,9 @@ def package_calculator(network, config, dtype):
             finally:
                 sevenn.util.dtype_correct = original
 
+    # Accelerated kernels compute other roundings and need a GPU.
+    for switch in ("SEVENNET_ENABLE_CUEQ", "SEVENNET_ENABLE_FLASH", "SEVENNET_ENABLE_OEQ"):
+        os.environ.pop(switch, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Calculator(network, file_type="model_instance", device="cpu")
@@ -105,28 +119,36 @@ def package_calculator(network, config, dtype):
 
 def calculator_numbers(calculator, atoms):
     """Energy, energies, forces and stress of a structure, as the package computes them."""
-    from ase import Atoms
-    ase_atoms = Atoms(atoms["symbols"], positions=atoms["positions"], cell=atoms["cell"],
-                      pbc=atoms["pbc"])
+    ase_atoms = Atoms(
+        atoms["symbols"], positions=atoms["positions"], cell=atoms["cell"], pbc=atoms["pbc"]
+    )
     ase_atoms.calc = calculator
-    return {"energy": ase_atoms.get_potential_energy(),
-            "energies": ase_atoms.get_potential_energies(), "forces": ase_atoms.get_forces(),
-            "stress": ase_atoms.get_stress(voigt=False)}
+    return {
+        "energy": ase_atoms.get_potential_energy(),
+        "energies": ase_atoms.get_potential_energies(),
+        "forces": ase_atoms.get_forces(),
+        "stress": ase_atoms.get_stress(voigt=False),
+    }
 
 
 def network_card(name, config, dtype_name):
     """The contract of the exported network."""
-    from ase.data import chemical_symbols
     type_map = sorted(config["_type_map"].items(), key=lambda item: item[1])
     return make_card(
-        name=name, family="sevennet", cutoff=config["cutoff"], dtype=dtype_name,
+        name=name,
+        family="sevennet",
+        cutoff=config["cutoff"],
+        dtype=dtype_name,
         species=[chemical_symbols[z] for z, _ in type_map],
         species_index=[index for _, index in type_map],
         inputs={"x": "species_index", "edge_index": "edge_index", "edge_vec": "edge_vectors"},
-        outputs={"atomic_energy": {"role": "atomic_energies", "kind": "per_node",
-                                   "shape": "(rows,1)"}},
-        forces="edge_vectors", receiver_row=0,
-        expected_exchanges=config["num_convolution_layer"] - 1)
+        outputs={
+            "atomic_energy": {"role": "atomic_energies", "kind": "per_node", "shape": "(rows,1)"}
+        },
+        forces="edge_vectors",
+        receiver_row=0,
+        expected_exchanges=config["num_convolution_layer"] - 1,
+    )
 
 
 def reference_structure(species):
@@ -134,7 +156,7 @@ def reference_structure(species):
     if {"Na", "Cl"} <= set(species):
         return rattled_rocksalt()
     pair = (species[0], species[-1])
-    return structure(**rattled_rocksalt(symbols=pair, lattice_constant=4.5))
+    return rattled_rocksalt(symbols=pair, lattice_constant=4.5)
 
 
 def script_network(network):
@@ -142,19 +164,19 @@ def script_network(network):
     network.delete_module_by_key("force_output")
     network.delete_module_by_key("reduce_total_enegy")  # the package's spelling
     network.eval_type_map = False  # the plugin hands over indices, not atomic numbers
-    network.key_grad = None        # ... and edge vectors that require a gradient already
+    network.key_grad = None  # ... and edge vectors that require a gradient already
     return torch.jit.freeze(script_e3nn(network))
 
 
 def main(arguments=None):
     options = parser(__doc__, "sevennet_0")
-    options.add_argument("--model", default="7net-0",
-                         help=f"{', '.join(PACKAGED)}, or the path of a checkpoint file")
+    options.add_argument(
+        "--model", default="7net-0", help=f"{', '.join(PACKAGED)}, or the path of a checkpoint file"
+    )
     options = options.parse_args(arguments)
     dtype = DTYPES[options.dtype]
     network, config = load_network(options.model, dtype)
-    stem = PACKAGED.get(options.model.lower(),
-                        os.path.splitext(os.path.basename(options.model))[0])
+    stem = PACKAGED.get(options.model.lower(), os.path.splitext(os.path.basename(options.model))[0])
     card = network_card(f"{stem}_{options.dtype}", config, options.dtype)
     atoms = reference_structure(card["species"])
     numbers = calculator_numbers(package_calculator(network, config, dtype), atoms)

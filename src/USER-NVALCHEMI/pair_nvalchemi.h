@@ -1,8 +1,7 @@
+// SPDX-License-Identifier: GPL-2.0-only
 /* -*- c++ -*- ----------------------------------------------------------
-   SPDX-License-Identifier: GPL-2.0-only
-
-   LAMMPS package USER-NVALCHEMI: machine-learned interatomic potentials
-   under LAMMPS's spatial decomposition
+   Pair style nvalchemi: any TorchScript interatomic potential under
+   LAMMPS's spatial decomposition
 ------------------------------------------------------------------------- */
 
 #ifdef PAIR_CLASS
@@ -21,7 +20,9 @@ PairStyle(nvalchemi,PairNvalchemi);
 
 namespace nvalchemi {
 class Session;
-}
+struct Evaluation;
+struct RankOutcome;
+}    // namespace nvalchemi
 
 namespace LAMMPS_NS {
 
@@ -44,7 +45,6 @@ class PairNvalchemi : public Pair {
   void settings(int, char **) override;
   void coeff(int, char **) override;
   void init_style() override;
-  void init_list(int, class NeighList *) override;
   double init_one(int, int) override;
   void finish() override;
 
@@ -52,7 +52,7 @@ class PairNvalchemi : public Pair {
   void *extract_peratom(const char *, int &) override;
   double memory_usage() override;
 
-  // keep a copy of the contribution in each following compute(); same call on all ranks
+  // keep a copy of the contribution of each following compute(); same call on all ranks
 
   void record_contribution(bool enable);
 
@@ -78,6 +78,12 @@ class PairNvalchemi : public Pair {
   std::unique_ptr<Impl> impl;
 
   void allocate();
+  void refuse_unavailable();
+  void rebuild_rows();
+  nvalchemi::Evaluation evaluate();
+  void accumulate(const nvalchemi::Evaluation &);
+  void stop_together(const nvalchemi::RankOutcome &);
+  void report_setup();
 };
 
 }    // namespace LAMMPS_NS

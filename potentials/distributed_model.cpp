@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "potentials/distributed_model.hpp"
+
+#include <c10/core/AutogradState.h>
+
+#include <chrono>
+
+#include "potentials/consolidation.hpp"
+#include "potentials/model_inputs.hpp"
+#include "potentials/sample_structure.hpp"
+#include "potentials/session.hpp"
+#include "potentials/tracer.hpp"
+
+namespace nvalchemi {
+
+namespace {
+
+// Extents of the two sample graphs: distinct primes, so that a dimension that follows rows or
+// edges is told from one that does not.
+constexpr std::int64_t PROBE_OWNED[2] = {61, 67};
+constexpr std::int64_t PROBE_ROWS[2] = {97, 101};
+constexpr std::int64_t PROBE_EDGES[2] = {503, 509};
+
+/// Code that calls torch.zeros without a dtype means the model's dtype; every gradient runs on the
+/// calling thread, because the exchanges inside it may only be made there.
+class EvaluationScope {
+  public:
+    explicit EvaluationScope(torch::ScalarType dtype)
+        : dtype_(torch::get_default_dtype()),
+          threads_(c10::AutogradState::get_tls_state().get_multithreading_enabled()) {
+        // the default dtype is one for the process: written only if it changes
+        const auto wanted = torch::scalarTypeToTypeMeta(dtype);
+        if (wanted != dtype_) torch::set_default_dtype(wanted);
+        c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+    }
+    ~EvaluationScope() {
+        if (dtype_ != torch::get_default_dtype()) torch::set_default_dtype(dtype_);
+        c10::AutogradState::get_tls_state().set_multithreading_enabled(threads_);
+    }
+    EvaluationScope(const EvaluationScope&) = delete;
+    EvaluationScope& operator=(const EvaluationScope&) = delete;
+
+  private:
+    caffe2::TypeMeta dtype_;
+    bool threads_;
+};
+
+Probe make_probe(const ModelCard& card, const torch::Device& device, int which) {
+    const auto graph = random_graph(card, PROBE_OWNED[which], PROBE_ROWS[which],
+                                    PROBE_EDGES[which], 7 + which);
+    Probe probe;
+    probe.inputs = make_model_inputs(card, graph.view(), device);
+    probe.n_owned = PROBE_OWNED[which];
+    probe.n_rows = PROBE_ROWS[which];
+    probe.n_edges = PROBE_EDGES[which];
+    return probe;
+}
+
+/// 0 * sum of what is differentiated: the first link of the chain that orders exchanges.
+torch::Tensor first_token(const ModelInputs& inputs, const ModelCard& card,
+                          const torch::Device& device) {
+    const auto& leaf =
+        card.forces == ForceSource::EdgeVectors ? inputs.edge_vectors : inputs.positions;
+    if (leaf.defined()) return leaf.sum() * 0;
+    return torch::zeros({}, torch::TensorOptions(model_dtype(card)).device(device));
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+DistributedModel::DistributedModel(const ModelCard& card, const torch::jit::Module& module,
+                                   const torch::Device& device)
+    : card_(card), device_(device) {
+    const EvaluationScope scope(model_dtype(card));
+    auto traced = trace_model(card, module, make_probe(card, device, 0), make_probe(card, device, 1));
+    distribute(traced, card);
+    exchanges_ = planned_exchanges(traced);
+    program_ = std::move(traced.program);
+}
+
+Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exchange) const {
+    const auto start = std::chrono::steady_clock::now();
+    const EvaluationScope scope(model_dtype(card_));
+    const ExchangeScope exchange_scope(exchange);
+    try {
+        const auto inputs = make_model_inputs(card_, graph, device_);
+        std::vector<c10::IValue> values;
+        for (const auto& bound : inputs.bound)
+            if (bound.value.isTensor()) values.push_back(bound.value);
+        const auto result =
+            program_.run(values, graph.n_owned, first_token(inputs, card_, device_));
+        auto evaluation = consolidate(card_, graph, inputs, result.outputs, result.token);
+        evaluation.seconds_model = seconds_since(start);
+        return evaluation;
+    } catch (const c10::Error& error) {
+        throw ModelError("model '" + card_.name + "': " + error.what_without_backtrace());
+    }
+}
+
+Evaluation evaluate_undecomposed(const ModelCard& card, const torch::jit::Module& module,
+                                 const torch::Device& device, const AtomGraph& graph) {
+    const auto start = std::chrono::steady_clock::now();
+    const EvaluationScope scope(model_dtype(card));
+    try {
+        const auto inputs = make_model_inputs(card, graph, device);
+        auto copy = module;
+        const auto returned = copy.forward(pack_arguments(card, inputs));
+        auto result = consolidate(card, graph, inputs, pick_outputs(card, returned), {});
+        result.seconds_model = seconds_since(start);
+        return result;
+    } catch (const c10::Error& error) {
+        throw ModelError("model '" + card.name + "': " + error.what_without_backtrace());
+    }
+}
+
+}  // namespace nvalchemi

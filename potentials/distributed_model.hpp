@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef NVALCHEMI_POTENTIALS_DISTRIBUTED_MODEL_HPP
+#define NVALCHEMI_POTENTIALS_DISTRIBUTED_MODEL_HPP
+
+#include <vector>
+
+#include "kernels/halo_exchange.hpp"
+#include "potentials/atom_graph.hpp"
+#include "potentials/distribution_pass.hpp"
+#include "potentials/internal_torch.hpp"
+#include "potentials/model_card.hpp"
+
+namespace nvalchemi {
+
+/// A model after the distribution pass, ready to evaluate one rank's part.
+class DistributedModel {
+  public:
+    /// Trace and distribute `module`, which is on `device`. Throws ModelError.
+    DistributedModel(const ModelCard& card, const torch::jit::Module& module,
+                     const torch::Device& device);
+
+    /// Collective over the ranks of `exchange`.
+    Evaluation evaluate(const AtomGraph& graph, HaloExchange& exchange) const;
+
+    const std::vector<PlannedExchange>& exchanges() const { return exchanges_; }
+
+  private:
+    ModelCard card_;
+    torch::Device device_;
+    FlatProgram program_;
+    std::vector<PlannedExchange> exchanges_;
+};
+
+/// The archive as it is, evaluated on a whole system without halo rows.
+Evaluation evaluate_undecomposed(const ModelCard& card, const torch::jit::Module& module,
+                                 const torch::Device& device, const AtomGraph& graph);
+
+}  // namespace nvalchemi
+
+#endif

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "potentials/sample_structure.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <random>
+
+namespace nvalchemi {
+
+namespace {
+
+std::int64_t pick_species(const ModelCard& card, std::int64_t atom) {
+    // three species at most: the first, the middle and the last of the card
+    const auto count = static_cast<std::int64_t>(card.species.size());
+    const std::array<std::int64_t, 3> choice{0, count / 2, count - 1};
+    return choice[atom % 3];
+}
+
+/// Halo rows of one rank, made as they are asked for.
+class HaloRows {
+  public:
+    HaloRows(const SampleStructure& structure, RowMode mode, RankPart& part)
+        : structure_(structure), mode_(mode), part_(part) {}
+
+    std::int64_t row_of(std::int64_t edge, int owner_rank, std::int64_t owner_row, int own_rank) {
+        const auto atom = structure_.edges.sender[edge];
+        std::array<std::int64_t, 3> shift{0, 0, 0};
+        if (mode_ == RowMode::Raw)
+            std::copy_n(&structure_.edges.cell_shift[3 * edge], 3, shift.begin());
+        const bool moved = shift != std::array<std::int64_t, 3>{0, 0, 0};
+        if (owner_rank == own_rank && !moved) return owner_row;
+        const auto next = static_cast<std::int64_t>(part_.atom_of_row.size());
+        const auto [found, is_new] = rows_.emplace(std::make_pair(atom, shift), next);
+        if (is_new) {
+            part_.atom_of_row.push_back(atom);
+            part_.rows.halo.push_back({owner_rank, owner_row});
+            for (int axis = 0; axis < 3; ++axis)
+                part_.graph.position.push_back(
+                    structure_.positions[3 * atom + axis] +
+                    (mode_ == RowMode::Raw ? structure_.edges.shift[3 * edge + axis] : 0.0));
+        }
+        return found->second;
+    }
+
+  private:
+    const SampleStructure& structure_;
+    RowMode mode_;
+    RankPart& part_;
+    std::map<std::pair<std::int64_t, std::array<std::int64_t, 3>>, std::int64_t> rows_;
+};
+
+}  // namespace
+
+AtomGraph GraphStorage::view() const {
+    AtomGraph graph;
+    graph.n_owned = n_owned;
+    graph.n_rows = static_cast<std::int64_t>(species.size());
+    graph.n_edges = static_cast<std::int64_t>(receiver.size());
+    graph.species = species.data();
+    graph.receiver = receiver.data();
+    graph.sender = sender.data();
+    graph.edge_vector = edge_vector.data();
+    graph.position = position.data();
+    graph.edge_shift = has_shifts ? edge_shift.data() : nullptr;
+    graph.edge_cell_shift = has_shifts ? cell_shift.data() : nullptr;
+    std::copy_n(cell, 9, graph.cell);
+    return graph;
+}
+
+GraphStorage random_graph(const ModelCard& card, std::int64_t n_owned, std::int64_t n_rows,
+                          std::int64_t n_edges, unsigned seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform(0.3, 0.98);
+    GraphStorage graph;
+    graph.n_owned = n_owned;
+    for (int axis = 0; axis < 3; ++axis) graph.cell[4 * axis] = 3 * card.cutoff;
+    for (std::int64_t row = 0; row < n_rows; ++row) {
+        graph.species.push_back(pick_species(card, row));
+        for (int axis = 0; axis < 3; ++axis)
+            graph.position.push_back(card.cutoff * normal(random));
+    }
+    for (std::int64_t edge = 0; edge < n_edges; ++edge) {
+        graph.receiver.push_back(edge < n_owned ? edge : random() % n_owned);
+        graph.sender.push_back(random() % n_rows);
+        double vector[3], length = 0;
+        for (auto& component : vector) {
+            component = normal(random);
+            length += component * component;
+        }
+        const double scale = card.cutoff * uniform(random) / std::sqrt(length);
+        for (const auto component : vector) graph.edge_vector.push_back(scale * component);
+    }
+    return graph;
+}
+
+SampleStructure sample_structure(const ModelCard& card) {
+    // 14 of the 27 sites of a 3 x 3 x 3 grid in a box of 1.3 cutoffs: about 27 neighbours an atom
+    constexpr int ATOMS = 14;
+    constexpr double BOX = 1.3;
+    std::mt19937 random(2026);
+    std::uniform_real_distribution<double> shake(-0.05, 0.05);
+    SampleStructure structure;
+    const double length = BOX * card.cutoff;
+    const double cell[9] = {length, 0, 0, 0.1 * length, length, 0, -0.07 * length, 0.05 * length,
+                            1.1 * length};
+    std::copy_n(cell, 9, structure.cell);
+    for (int atom = 0; atom < ATOMS; ++atom) {
+        const int site = (atom * 2) % 27;
+        const double fraction[3] = {(site % 3) / 3.0 + shake(random),
+                                    (site / 3 % 3) / 3.0 + shake(random),
+                                    (site / 9) / 3.0 + shake(random)};
+        for (int axis = 0; axis < 3; ++axis)
+            structure.positions.push_back(fraction[0] * cell[axis] + fraction[1] * cell[3 + axis] +
+                                          fraction[2] * cell[6 + axis]);
+        structure.species.push_back(pick_species(card, atom));
+    }
+    const bool periodic[3] = {true, true, true};
+    structure.edges = neighbor_search(structure.positions, structure.cell, periodic, card.cutoff);
+    return structure;
+}
+
+GraphStorage undecomposed_graph(const SampleStructure& structure) {
+    GraphStorage graph;
+    graph.n_owned = structure.size();
+    graph.species = structure.species;
+    graph.position = structure.positions;
+    graph.receiver = structure.edges.receiver;
+    graph.sender = structure.edges.sender;
+    graph.edge_vector = structure.edges.vector;
+    graph.edge_shift = structure.edges.shift;
+    graph.cell_shift = structure.edges.cell_shift;
+    graph.has_shifts = true;
+    std::copy_n(structure.cell, 9, graph.cell);
+    return graph;
+}
+
+std::vector<RankPart> decompose(const SampleStructure& structure, RowMode mode,
+                                const std::vector<int>& rank_of_atom, int ranks) {
+    std::vector<RankPart> parts(ranks);
+    std::vector<std::int64_t> row_of_atom(structure.size());
+    for (std::int64_t atom = 0; atom < structure.size(); ++atom) {
+        auto& part = parts[rank_of_atom[atom]];
+        row_of_atom[atom] = part.rows.owned++;
+        part.atom_of_row.push_back(atom);
+        part.graph.position.insert(part.graph.position.end(), &structure.positions[3 * atom],
+                                   &structure.positions[3 * atom] + 3);
+    }
+    for (int rank = 0; rank < ranks; ++rank) {
+        auto& part = parts[rank];
+        HaloRows halo(structure, mode, part);
+        for (std::int64_t edge = 0; edge < structure.edges.size(); ++edge) {
+            const auto receiver = structure.edges.receiver[edge];
+            if (rank_of_atom[receiver] != rank) continue;
+            const auto sender = structure.edges.sender[edge];
+            part.graph.receiver.push_back(row_of_atom[receiver]);
+            part.graph.sender.push_back(
+                halo.row_of(edge, rank_of_atom[sender], row_of_atom[sender], rank));
+            part.graph.edge_vector.insert(part.graph.edge_vector.end(),
+                                          &structure.edges.vector[3 * edge],
+                                          &structure.edges.vector[3 * edge] + 3);
+            part.edge_of_edge.push_back(edge);
+        }
+        part.graph.n_owned = part.rows.owned;
+        for (const auto atom : part.atom_of_row)
+            part.graph.species.push_back(structure.species[atom]);
+        std::copy_n(structure.cell, 9, part.graph.cell);
+    }
+    return parts;
+}
+
+}  // namespace nvalchemi

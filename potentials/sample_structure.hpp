@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef NVALCHEMI_POTENTIALS_SAMPLE_STRUCTURE_HPP
+#define NVALCHEMI_POTENTIALS_SAMPLE_STRUCTURE_HPP
+
+#include <vector>
+
+#include "kernels/in_memory_exchange.hpp"
+#include "potentials/atom_graph.hpp"
+#include "potentials/model_card.hpp"
+#include "potentials/neighbor_search.hpp"
+
+namespace nvalchemi {
+
+/// Arrays behind an AtomGraph.
+struct GraphStorage {
+    std::int64_t n_owned = 0;
+    std::vector<std::int64_t> species, receiver, sender, cell_shift;
+    std::vector<double> edge_vector, position, edge_shift;
+    double cell[9] = {0};
+    bool has_shifts = false;
+
+    AtomGraph view() const;
+};
+
+/// A graph with given extents and random content: for shapes, not for physics.
+GraphStorage random_graph(const ModelCard& card, std::int64_t n_owned, std::int64_t n_rows,
+                          std::int64_t n_edges, unsigned seed);
+
+/// A small periodic structure, smaller than twice the cutoff, so that atoms have several images
+/// and are their own neighbours.
+struct SampleStructure {
+    std::vector<std::int64_t> species;
+    std::vector<double> positions;
+    double cell[9] = {0};
+    EdgeList edges;
+    std::int64_t size() const { return static_cast<std::int64_t>(species.size()); }
+};
+
+SampleStructure sample_structure(const ModelCard& card);
+
+/// All of it as one process sees it: folded rows, no halo.
+GraphStorage undecomposed_graph(const SampleStructure& structure);
+
+/// One rank's part of a decomposed structure.
+struct RankPart {
+    GraphStorage graph;
+    RankRows rows;
+    std::vector<std::int64_t> atom_of_row;  ///< (n_rows,)
+    std::vector<std::int64_t> edge_of_edge;  ///< position in SampleStructure::edges
+};
+
+/// Split by `rank_of_atom` into `ranks` parts, in the card's row mode.
+std::vector<RankPart> decompose(const SampleStructure& structure, RowMode mode,
+                                const std::vector<int>& rank_of_atom, int ranks);
+
+}  // namespace nvalchemi
+
+#endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef NVALCHEMI_POTENTIALS_SELF_TEST_HPP
+#define NVALCHEMI_POTENTIALS_SELF_TEST_HPP
+
+#include <vector>
+
+#include "kernels/in_memory_exchange.hpp"
+#include "potentials/distributed_model.hpp"
+
+namespace nvalchemi {
+
+/// Evaluate a small periodic structure in three in-memory parts of unequal size, one of them
+/// empty, and as one process with the unmodified archive; compare energies, gradients and virial.
+/// The oracle of the distribution pass: throws ModelError if the two differ by more than rounding.
+/// Host memory only. Returns the calls that one evaluation makes to its exchange.
+std::vector<ExchangeEvent> self_test(const ModelCard& card, const torch::jit::Module& module,
+                                     const DistributedModel& model);
+
+/// The calls alone, without the comparison.
+std::vector<ExchangeEvent> record_schedule(const ModelCard& card, const DistributedModel& model);
+
+}  // namespace nvalchemi
+
+#endif

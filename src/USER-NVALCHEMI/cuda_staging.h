@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* -*- c++ -*- ----------------------------------------------------------
+   Copies between host and GPU memory through the CUDA runtime that
+   LibTorch has already loaded; nothing here is needed to run on a CPU
+------------------------------------------------------------------------- */
+
+#ifndef LMP_CUDA_STAGING_H
+#define LMP_CUDA_STAGING_H
+
+#include <cstddef>
+#include <vector>
+
+namespace nvalchemi {
+
+class CudaStaging {
+ public:
+  // both wait for earlier work of the device's default stream; throw std::runtime_error
+
+  void copy_to_host(void *host, const void *device_memory, std::size_t bytes, int device);
+  void copy_to_device(void *device_memory, const void *host, std::size_t bytes, int device);
+
+  // host memory of at least `bytes`, valid until the next call
+
+  char *host_buffer(std::size_t bytes);
+
+ private:
+  std::vector<char> buffer_;
+};
+
+// number of GPUs that the CUDA runtime of this process sees; 0 if there is no runtime
+
+int cuda_device_count();
+
+// make `device` the calling thread's current GPU
+
+void set_cuda_device(int device);
+
+}    // namespace nvalchemi
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+#include "evaluation_check.h"
+
+#include "atom.h"
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+using namespace LAMMPS_NS;
+using nvalchemi::ForceSource;
+using nvalchemi::OutputRole;
+
+namespace {
+
+/* ---------------------------------------------------------------------- */
+
+[[noreturn]] void not_finite(const std::string &quantity, const Atom &atom, int i)
+{
+  const std::string name =
+      atom.tag_enable ? "atom " + std::to_string(atom.tag[i]) : "local atom " + std::to_string(i);
+  throw std::runtime_error("the " + quantity + " of " + name + " (type " +
+                           std::to_string(atom.type[i]) +
+                           ") is not a finite number. Look for overlapping atoms, a wrong element "
+                           "mapping or a configuration far from the training data");
+}
+
+/* ----------------------------------------------------------------------
+   edges give a virial; so do rows whose images stand in their own place
+------------------------------------------------------------------------- */
+
+bool gives_virial(const nvalchemi::ModelCard &card)
+{
+  return card.forces == ForceSource::EdgeVectors || card.rows == nvalchemi::RowMode::Raw ||
+      card.find_output(OutputRole::Virial) || card.find_output(OutputRole::Stress);
+}
+
+}    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+void LAMMPS_NS::check_finite(const NeighborGraph &graph, const nvalchemi::Evaluation &evaluation,
+                             const Atom &atom)
+{
+  const std::int64_t *receiver = graph.graph().receiver;
+  for (std::size_t row = 0; row < evaluation.atomic_energies.size(); ++row)
+    if (!std::isfinite(evaluation.atomic_energies[row]))
+      not_finite("energy", atom, graph.atom_of_row(row));
+  for (std::size_t k = 0; k < evaluation.edge_gradients.size(); ++k)
+    if (!std::isfinite(evaluation.edge_gradients[k]))
+      not_finite("force", atom, graph.atom_of_row(receiver[k / 3]));
+  for (std::size_t k = 0; k < evaluation.row_forces.size(); ++k)
+    if (!std::isfinite(evaluation.row_forces[k])) not_finite("force", atom, graph.atom_of_row(k / 3));
+}
+
+/* ---------------------------------------------------------------------- */
+
+void LAMMPS_NS::check_available(const nvalchemi::ModelCard &card, const WantedQuantities &wanted)
+{
+  const std::string model = "model '" + card.name + "' ";
+  if (wanted.virial && !gives_virial(card))
+    throw std::runtime_error("the pressure is wanted, but " + model +
+                             "takes positions in folded rows and returns no virial. Use a "
+                             "thermo_style without press, or export the model with edge vectors");
+  if (wanted.peratom_virial && card.forces != ForceSource::EdgeVectors)
+    throw std::runtime_error("per-atom virials are wanted, but " + model +
+                             "is no function of edge vectors, which they are made from. Export "
+                             "the model with edge vectors");
+  if (wanted.peratom_energy && !card.find_output(OutputRole::AtomicEnergies))
+    throw std::runtime_error("per-atom energies are wanted, but " + model +
+                             "declares no output with role atomic_energies");
+}

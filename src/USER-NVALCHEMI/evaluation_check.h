@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef LMP_EVALUATION_CHECK_H
+#define LMP_EVALUATION_CHECK_H
+
+#include "neighbor_graph.h"
+
+#include "potentials/atom_graph.hpp"
+#include "potentials/model_card.hpp"
+
+namespace LAMMPS_NS {
+
+class Atom;
+
+// throw std::runtime_error that names an atom if an owned energy or a force is not a finite number
+
+void check_finite(const NeighborGraph &graph, const nvalchemi::Evaluation &evaluation,
+                  const Atom &atom);
+
+// which quantities are wanted from a model
+
+struct WantedQuantities {
+  bool virial = false, peratom_virial = false, peratom_energy = false;
+};
+
+// throw std::runtime_error if the model cannot give one of them; the same on all ranks
+
+void check_available(const nvalchemi::ModelCard &card, const WantedQuantities &wanted);
+
+}    // namespace LAMMPS_NS
+
+#endif

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+#include "fault_injection.h"
+
+#include <cstdlib>
+#include <stdexcept>
+#include <utility>
+
+namespace nvalchemi {
+
+namespace {
+
+constexpr std::pair<Fault, const char *> NAMES[] = {
+    {Fault::DropForward, "drop_forward"}, {Fault::NoZeroReverse, "no_zero_reverse"},
+    {Fault::SkipReverse, "skip_reverse"}, {Fault::CorrectTwice, "correct_twice"},
+    {Fault::SwapEdges, "swap_edges"},     {Fault::WrongOwner, "wrong_owner"},
+};
+
+}    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+Fault fault_from_environment()
+{
+  const char *value = std::getenv("NVALCHEMI_FAULT");
+  if (!value || !*value) return Fault::None;
+  std::string known;
+  for (const auto &[fault, name] : NAMES) {
+    if (std::string(value) == name) return fault;
+    known += std::string(known.empty() ? "" : ", ") + name;
+  }
+  throw std::runtime_error("environment variable NVALCHEMI_FAULT: got '" + std::string(value) +
+                           "', expected one of " + known + ". Unset it for a correct run");
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string fault_name(Fault fault)
+{
+  for (const auto &[candidate, name] : NAMES)
+    if (candidate == fault) return name;
+  return "none";
+}
+
+}    // namespace nvalchemi

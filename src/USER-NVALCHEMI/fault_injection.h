@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* -*- c++ -*- ----------------------------------------------------------
+   Faults planted on purpose in the decomposed evaluation, so that tests
+   can show that the validator and the unit tests find them. Off unless
+   the environment variable NVALCHEMI_FAULT names one.
+------------------------------------------------------------------------- */
+
+#ifndef LMP_FAULT_INJECTION_H
+#define LMP_FAULT_INJECTION_H
+
+#include <string>
+
+namespace nvalchemi {
+
+enum class Fault {
+  None,
+  DropForward,      // "drop_forward": the first forward exchange of a step does not happen
+  NoZeroReverse,    // "no_zero_reverse": halo rows keep their values after a reverse exchange
+  SkipReverse,      // "skip_reverse": reverse exchanges do not happen
+  CorrectTwice,     // "correct_twice": a reverse followed by a forward of the same rows, twice
+  SwapEdges,        // "swap_edges": edges to halo rows point from receiver to sender
+  WrongOwner,       // "wrong_owner": the first halo row of each rank holds another owner row
+};
+
+// what the environment asks for; throws std::runtime_error for an unknown name
+
+Fault fault_from_environment();
+
+std::string fault_name(Fault fault);
+
+}    // namespace nvalchemi
+
+#endif

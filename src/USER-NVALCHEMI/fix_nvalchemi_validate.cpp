@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+#include "fix_nvalchemi_validate.h"
+
+#include "gathered_system.h"
+#include "pair_nvalchemi.h"
+
+#include "atom.h"
+#include "comm.h"
+#include "error.h"
+#include "force.h"
+#include "update.h"
+#include "utils.h"
+
+#include "potentials/session.hpp"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <exception>
+
+using namespace LAMMPS_NS;
+using namespace FixConst;
+
+namespace {
+
+constexpr bigint DEFAULT_LIMIT = 20000;
+constexpr useconds_t POLL_MICROSECONDS = 500;
+
+const char *quantity_name(int k, bool has_volume)
+{
+  const char *names[4] = {"energy", "atomic energies", "forces", has_volume ? "stress" : "virial"};
+  return names[k];
+}
+
+const char *unit_name(int k, bool has_volume)
+{
+  const char *names[4] = {"eV", "eV", "eV/A", has_volume ? "eV/A^3" : "eV"};
+  return names[k];
+}
+
+// wait for rank 0 without using the processor, which it may share with the other ranks
+
+void sleep_until_complete(MPI_Request request)
+{
+  int done = 0;
+  MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  while (!done) {
+    usleep(POLL_MICROSECONDS);
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  }
+}
+
+}    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+FixNvalchemiValidate::FixNvalchemiValidate(LAMMPS *lmp, int narg, char **arg) :
+    Fix(lmp, narg, arg), every(0), instance(0), limit(DEFAULT_LIMIT), action(STOP), pair(nullptr),
+    noise{}, figures{}, compared_step(-1), due(false)
+{
+  vector_flag = 1;
+  size_vector = FIGURES;
+  global_freq = 1;
+  extvector = 0;
+
+  parse_options(narg, arg);
+}
+
+/* ---------------------------------------------------------------------- */
+
+FixNvalchemiValidate::~FixNvalchemiValidate() = default;
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::parse_options(int narg, char **arg)
+{
+  int iarg = 3;
+  while (iarg < narg) {
+    const std::string keyword = arg[iarg];
+    const int nvalues = keyword == "absolute" ? 4 : 1;
+    if (iarg + nvalues >= narg)
+      utils::missing_cmd_args(FLERR, "fix nvalchemi/validate " + keyword, error);
+    set_option(keyword, arg + iarg + 1);
+    iarg += 1 + nvalues;
+  }
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::set_option(const std::string &keyword, char **value)
+{
+  if (keyword == "every") {
+    every = utils::inumeric(FLERR, value[0], false, lmp);
+    if (every < 0) refuse(keyword, value[0], "a number of steps, or 0 for set-up only");
+  } else if (keyword == "tolerance") {
+    tolerance.relative = utils::numeric(FLERR, value[0], false, lmp);
+    if (!(*tolerance.relative > 0.0))
+      refuse(keyword, value[0], "a number > 0, relative to the largest value of each quantity");
+  } else if (keyword == "absolute") {
+    tolerance.absolute.emplace();
+    for (int k = 0; k < 4; k++) {
+      (*tolerance.absolute)[k] = utils::numeric(FLERR, value[k], false, lmp);
+      if (!((*tolerance.absolute)[k] >= 0.0))
+        refuse(keyword, value[k], "numbers >= 0 for energy, atomic energies, forces and stress "
+                                  "in eV and Angstrom");
+    }
+  } else if (keyword == "action") {
+    if (strcmp(value[0], "stop") == 0) action = STOP;
+    else if (strcmp(value[0], "warn") == 0) action = WARN;
+    else refuse(keyword, value[0], "stop or warn");
+  } else if (keyword == "instance") {
+    instance = utils::inumeric(FLERR, value[0], false, lmp);
+    if (instance < 1) refuse(keyword, value[0], "a number >= 1 among the styles nvalchemi");
+  } else if (keyword == "limit") {
+    limit = utils::bnumeric(FLERR, value[0], false, lmp);
+    if (limit < 1) refuse(keyword, value[0], "a number of atoms >= 1");
+  } else {
+    error->all(FLERR, "fix nvalchemi/validate: got keyword '{}', expected every, tolerance, "
+               "absolute, action, instance or limit", keyword);
+  }
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::refuse(const std::string &keyword, const char *got,
+                                  const char *expected) const
+{
+  error->all(FLERR, "fix nvalchemi/validate {}: got {}, expected {}", keyword, got, expected);
+}
+
+/* ---------------------------------------------------------------------- */
+
+int FixNvalchemiValidate::setmask()
+{
+  return PRE_FORCE | POST_FORCE | MIN_PRE_FORCE | MIN_POST_FORCE;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::init()
+{
+  if (!atom->tag_enable)
+    error->all(FLERR, "fix nvalchemi/validate: got atoms without ids, expected ids to match atoms "
+               "by; use atom_modify id yes");
+  if (utils::strmatch(update->integrate_style, "^respa"))
+    error->all(FLERR, "fix nvalchemi/validate: got run_style {}, expected one that evaluates all "
+               "forces at once; use run_style verlet", update->integrate_style);
+  find_pair();
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::find_pair()
+{
+  pair = dynamic_cast<PairNvalchemi *>(force->pair_match("^nvalchemi", 0, instance));
+  if (pair) return;
+  const char *style = force->pair_style ? force->pair_style : "none";
+  if (instance == 0 && force->pair_match("^nvalchemi", 0, 1))
+    error->all(FLERR, "fix nvalchemi/validate: got several pair styles nvalchemi in pair_style {}, "
+               "expected to be told which; use keyword instance", style);
+  if (instance > 1)
+    error->all(FLERR, "fix nvalchemi/validate: got instance {}, expected the number of one of the "
+               "pair styles nvalchemi in pair_style {}", instance, style);
+  error->all(FLERR, "fix nvalchemi/validate: got pair_style {}, expected nvalchemi, alone or under "
+             "pair_style hybrid", style);
+}
+
+/* ---------------------------------------------------------------------- */
+
+bool FixNvalchemiValidate::is_due() const
+{
+  return every > 0 && update->ntimestep % every == 0 && update->ntimestep != compared_step;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::setup_pre_force(int)
+{
+  due = true;
+  prepare();
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::pre_force(int)
+{
+  due = is_due();
+  if (due) prepare();
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::min_pre_force(int vflag)
+{
+  pre_force(vflag);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::setup(int)
+{
+  if (due) compare(true);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::min_setup(int vflag)
+{
+  setup(vflag);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::post_force(int)
+{
+  if (due) compare(false);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::min_post_force(int vflag)
+{
+  post_force(vflag);
+}
+
+/* ----------------------------------------------------------------------
+   ask the style to keep what it adds in the evaluation to come
+------------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::prepare()
+{
+  const bigint natoms = count_mapped_atoms(lmp, pair);
+  if (natoms > limit)
+    error->all(FLERR, "fix nvalchemi/validate: got {} atoms, expected at most {} because rank 0 "
+               "evaluates all of them at once; validate a smaller system of the same kind, or "
+               "raise keyword limit as far as the memory of rank 0 reaches", natoms, limit);
+  pair->record_contribution(true);
+}
+
+/* ----------------------------------------------------------------------
+   collective; a failure on rank 0 reaches every rank before anyone stops
+------------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::compare(bool at_setup)
+{
+  due = false;
+  pair->record_contribution(false);
+  check_contribution();
+  compared_step = update->ntimestep;
+
+  std::string failure;
+  Verdict verdict = judge_on_root(at_setup, failure);
+  share(verdict, failure);
+  if (!failure.empty())
+    error->all(FLERR, "fix nvalchemi/validate: the undecomposed reference could not be evaluated "
+               "on rank 0: {}", failure);
+
+  bool passed = true;
+  for (int k = 0; k < 4; k++)
+    if (verdict.compared[k] && !(verdict.difference[k] <= verdict.tolerance[k])) passed = false;
+  store(verdict, passed);
+  if (comm->me == 0 && (at_setup || !passed)) print_table(verdict);
+  if (passed) return;
+  if (action == STOP) error->all(FLERR, describe_failure(verdict));
+  if (comm->me == 0) error->warning(FLERR, describe_failure(verdict));
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::check_contribution() const
+{
+  const auto &contribution = pair->contribution();
+  const auto nlocal = static_cast<std::size_t>(atom->nlocal);
+  int missing = contribution.atomic_energies.size() != nlocal ||
+      contribution.forces.size() != 3 * nlocal;
+  int missing_anywhere = 0;
+  MPI_Allreduce(&missing, &missing_anywhere, 1, MPI_INT, MPI_MAX, world);
+  if (missing_anywhere)
+    error->all(FLERR, "fix nvalchemi/validate: got no record of the pair style's own energies and "
+               "forces in this evaluation, expected one; another command has switched it off");
+}
+
+/* ----------------------------------------------------------------------
+   gather (collective), then evaluate and compare on rank 0
+------------------------------------------------------------------------- */
+
+FixNvalchemiValidate::Verdict FixNvalchemiValidate::judge_on_root(bool at_setup,
+                                                                  std::string &failure)
+{
+  const double start = MPI_Wtime();
+  Verdict verdict = {};
+  const auto gathered = gather_system(lmp, pair, groupbit);
+  if (comm->me != 0) return verdict;
+
+  try {
+    auto &session = pair->session();
+    const auto whole = nvalchemi::evaluate_whole(session, gathered.system);
+    if (at_setup)
+      noise = nvalchemi::measure_noise(
+          gathered.system, whole,
+          nvalchemi::evaluate_whole(session, gathered.system, /*edge_order=*/1));
+    const auto deviations =
+        nvalchemi::compare_evaluations(gathered.system, whole, gathered.decomposed,
+                                       gathered.in_group, session.card().dtype, noise, tolerance);
+    for (int k = 0; k < 4; k++) {
+      const auto &deviation = deviations[k];
+      verdict.compared[k] = deviation.compared;
+      verdict.difference[k] = deviation.compared ? deviation.difference : -1.0;
+      verdict.tolerance[k] = deviation.tolerance;
+      verdict.largest[k] = deviation.largest;
+      verdict.tag[k] = deviation.worst < 0 ? 0 : gathered.tags[deviation.worst];
+      verdict.owner[k] = deviation.worst < 0 ? -1 : gathered.owners[deviation.worst];
+    }
+  } catch (const std::exception &reason) {
+    failure = *reason.what() ? reason.what() : "unknown reason";
+  }
+  const bool *periodic = gathered.system.periodic;
+  verdict.has_volume = periodic[0] && periodic[1] && periodic[2];
+  verdict.natoms = gathered.system.size();
+  verdict.seconds = MPI_Wtime() - start;
+  return verdict;
+}
+
+/* ----------------------------------------------------------------------
+   hand rank 0's verdict, or the reason why there is none, to all ranks
+------------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::share(Verdict &verdict, std::string &failure)
+{
+  MPI_Request request;
+  int length = static_cast<int>(failure.size());
+  MPI_Ibcast(&length, 1, MPI_INT, 0, world, &request);
+  sleep_until_complete(request);
+  failure.resize(length);
+  if (length > 0) MPI_Bcast(&failure[0], length, MPI_CHAR, 0, world);
+  MPI_Bcast(&verdict, sizeof(Verdict), MPI_BYTE, 0, world);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::store(const Verdict &verdict, bool passed)
+{
+  for (int k = 0; k < 4; k++) {
+    figures[DIFFERENCE + k] = verdict.difference[k];
+    figures[TOLERANCE + k] = verdict.tolerance[k];
+    if (!verdict.compared[k] || verdict.difference[k] == 0.0) continue;
+    const double ratio = verdict.difference[k] / verdict.tolerance[k];
+    if (!(ratio <= figures[WORST_RATIO])) figures[WORST_RATIO] = ratio;    // NaN stays
+  }
+  figures[PASSED] = passed ? 1.0 : 0.0;
+  figures[ATOMS] = static_cast<double>(verdict.natoms);
+  figures[SECONDS] = verdict.seconds;
+  figures[COMPARISONS] += 1.0;
+}
+
+/* ---------------------------------------------------------------------- */
+
+double FixNvalchemiValidate::compute_vector(int n)
+{
+  return figures[n];
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::print_table(const Verdict &verdict) const
+{
+  auto text = fmt::format("Validation by fix {} at step {}: {} atoms on {} ranks against the "
+                          "undecomposed model ({:.3g} s)\n"
+                          "  {:<16}{:>8}{:>12}{:>13}{:>12}{:>10}{:>6}  verdict\n",
+                          id, update->ntimestep, verdict.natoms, comm->nprocs, verdict.seconds,
+                          "quantity", "unit", "largest", "difference", "tolerance", "atom id",
+                          "rank");
+  for (int k = 0; k < 4; k++) {
+    const auto *quantity = quantity_name(k, verdict.has_volume);
+    const auto *unit = unit_name(k, verdict.has_volume);
+    if (!verdict.compared[k]) {
+      text += fmt::format("  {:<16}{:>8}  not compared: the archive gives no reference for it\n",
+                          quantity, unit);
+      continue;
+    }
+    const auto atom_id = verdict.tag[k] ? std::to_string(verdict.tag[k]) : "-";
+    const auto owner = verdict.tag[k] ? std::to_string(verdict.owner[k]) : "-";
+    const bool passed = verdict.difference[k] <= verdict.tolerance[k];
+    text += fmt::format("  {:<16}{:>8}{:>12.4e}{:>13.4e}{:>12.4e}{:>10}{:>6}  {}\n", quantity, unit,
+                        verdict.largest[k], verdict.difference[k], verdict.tolerance[k], atom_id,
+                        owner, passed ? "same" : "DIFFERENT");
+  }
+  utils::logmesg(lmp, text);
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string FixNvalchemiValidate::describe_failure(const Verdict &verdict) const
+{
+  std::string text =
+      fmt::format("fix nvalchemi/validate: step {}: the decomposed run differs from the "
+                  "undecomposed model:", update->ntimestep);
+  for (int k = 0; k < 4; k++) {
+    if (!verdict.compared[k] || verdict.difference[k] <= verdict.tolerance[k]) continue;
+    text += fmt::format(" {} by {:.4g} {} (expected at most {:.4g}",
+                        quantity_name(k, verdict.has_volume), verdict.difference[k],
+                        unit_name(k, verdict.has_volume), verdict.tolerance[k]);
+    if (verdict.tag[k])
+      text += fmt::format("; largest at atom id {} on rank {}", verdict.tag[k], verdict.owner[k]);
+    text += "),";
+  }
+  text.back() = ';';
+  return text + " do not use these numbers: check the model's distribution spec, run on one rank, "
+                "or give the difference that you accept with keyword tolerance or absolute";
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+#ifdef FIX_CLASS
+// clang-format off
+FixStyle(nvalchemi/validate,FixNvalchemiValidate);
+// clang-format on
+#else
+
+#ifndef LMP_FIX_NVALCHEMI_VALIDATE_H
+#define LMP_FIX_NVALCHEMI_VALIDATE_H
+
+#include "fix.h"
+
+#include "potentials/validation.hpp"
+
+#include <array>
+#include <string>
+
+namespace LAMMPS_NS {
+
+// compares what pair style nvalchemi adds under the decomposition with the
+// undecomposed model, evaluated on rank 0 for all atoms at once
+
+class FixNvalchemiValidate : public Fix {
+ public:
+  FixNvalchemiValidate(class LAMMPS *, int, char **);
+  ~FixNvalchemiValidate() override;
+
+  int setmask() override;
+  void init() override;
+  void setup_pre_force(int) override;
+  void setup(int) override;
+  void min_setup(int) override;
+  void pre_force(int) override;
+  void post_force(int) override;
+  void min_pre_force(int) override;
+  void min_post_force(int) override;
+  double compute_vector(int) override;
+
+ private:
+  // elements of the global vector, from 0
+
+  enum Figure {
+    DIFFERENCE = 0,      // energy, atomic energies, forces, stress
+    TOLERANCE = 4,       // the same
+    PASSED = 8,          // 1 or 0
+    WORST_RATIO = 9,     // largest difference / tolerance of all comparisons so far
+    ATOMS = 10,
+    SECONDS = 11,
+    COMPARISONS = 12,
+    FIGURES = 13
+  };
+
+  enum Action { STOP, WARN };
+
+  // everything that rank 0 found out, in a form that can be broadcast
+
+  struct Verdict {
+    double difference[4], tolerance[4];
+    double largest[4];
+    double seconds;
+    tagint tag[4];         // atom with the largest difference, 0: none
+    int owner[4];          // its rank
+    int compared[4];       // 0: the archive has no reference for it
+    int has_volume;        // 1: stress, 0: virial
+    bigint natoms;
+  };
+
+  int every;         // 0: only at set-up
+  int instance;      // of the pair style under hybrid, 0: the only one
+  bigint limit;      // largest number of atoms to gather
+  Action action;
+  nvalchemi::ValidationTolerance tolerance;
+
+  class PairNvalchemi *pair;
+  std::array<double, 4> noise;    // on rank 0, measured at set-up
+  std::array<double, FIGURES> figures;
+  bigint compared_step;           // step of the latest comparison
+  bool due;                       // the evaluation to come is compared
+
+  void parse_options(int, char **);
+  void set_option(const std::string &, char **);
+  void refuse(const std::string &keyword, const char *got, const char *expected) const;
+  void find_pair();
+  bool is_due() const;
+  void prepare();
+  void compare(bool at_setup);
+  void check_contribution() const;
+  Verdict judge_on_root(bool at_setup, std::string &failure);
+  void share(Verdict &, std::string &failure);
+  void store(const Verdict &, bool passed);
+  void print_table(const Verdict &) const;
+  std::string describe_failure(const Verdict &) const;
+};
+
+}    // namespace LAMMPS_NS
+
+#endif
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* -*- c++ -*- ----------------------------------------------------------
+   Which rows a rank sends to and receives from each other rank.
+
+     rank 0:  a0 a1 | b0'       receive_from {1: rows 2..2}   send_to {1: a1}
+     rank 1:  b0 b1 | a1'       receive_from {0: rows 2..2}   send_to {0: b0}
+
+   Halo rows are grouped by owner rank, so that a message goes straight
+   into its place. Every owner is one hop away.
+------------------------------------------------------------------------- */
+
+#ifndef LMP_HALO_PLAN_H
+#define LMP_HALO_PLAN_H
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace nvalchemi {
+
+// where a ghost atom is owned
+
+struct GhostHome {
+  int rank = 0;
+  std::int64_t row = 0;
+};
+
+// a run of rows that goes to or comes from one rank
+
+struct HaloMessage {
+  int rank = 0;
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+struct HaloPlan {
+  std::int64_t owned_rows = 0;
+  std::int64_t total_rows = 0;
+  std::vector<HaloMessage> receive_from;    // ascending ranks; halo rows [first, first + count)
+  std::vector<HaloMessage> send_to;         // ascending ranks; send_rows [first, first + count)
+  std::vector<std::int64_t> send_rows;      // owned rows, message after message
+  HaloMessage own_copies;                   // halo rows that copy rows of this rank (raw rows only)
+  std::vector<std::int64_t> own_rows;       // their sources
+};
+
+struct HaloRows {
+  HaloPlan plan;
+  std::vector<std::int64_t> row_of_ghost;    // one for each entry of `homes`
+};
+
+// give each ghost in `homes` a row. Folded: all images of a remote atom share a halo row, and images
+// of an own atom are that atom's row. Otherwise each ghost gets a halo row of its own.
+// Collective over `comm`.
+
+HaloRows build_halo_rows(MPI_Comm comm, std::int64_t owned_rows,
+                         const std::vector<GhostHome> &homes, bool folded);
+
+}    // namespace nvalchemi
+
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+#include "model_outputs.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+using namespace LAMMPS_NS;
+
+namespace {
+
+const std::string ENERGY = "energy";
+const std::string FLAG = "_flag";
+
+bool is_further_output(nvalchemi::OutputRole role)
+{
+  return role == nvalchemi::OutputRole::Charges || role == nvalchemi::OutputRole::Other;
+}
+
+}    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+void ModelOutputs::declare(const nvalchemi::ModelCard &card)
+{
+  per_atom_.clear();
+  global_.clear();
+  for (const nvalchemi::OutputSpec &output : card.outputs) {
+    if (output.role == nvalchemi::OutputRole::AtomicEnergies) per_atom_[ENERGY];
+    if (!is_further_output(output.role)) continue;
+    std::int64_t width = 1;
+    if (output.kind == nvalchemi::OutputKind::PerNode) {
+      for (std::size_t k = 1; k < output.shape.size(); ++k) width *= output.shape[k];
+      per_atom_[output.key].width = width;
+    } else {
+      for (const std::int64_t extent : output.shape) width *= extent;
+      global_[output.key].assign(std::max<std::int64_t>(width, 1), 0.0);
+    }
+  }
+}
+
+/* ----------------------------------------------------------------------
+   fix pair wants 0, not 1, for a vector
+------------------------------------------------------------------------- */
+
+void *ModelOutputs::find_per_atom(const std::string &name, int &columns)
+{
+  const auto found = per_atom_.find(name);
+  columns = 0;
+  if (found == per_atom_.end()) return nullptr;
+  PerAtom &output = found->second;
+  output.requested = true;
+  if (output.width == 1) return output.values.empty() ? nullptr : output.values.data();
+  columns = static_cast<int>(output.width);
+  return output.pointers.empty() ? nullptr : output.pointers.data();
+}
+
+/* ---------------------------------------------------------------------- */
+
+void *ModelOutputs::find_global(const std::string &name, int &dimension)
+{
+  const auto found = global_.find(name);
+  if (found != global_.end()) {
+    dimension = found->second.size() == 1 ? 0 : 1;
+    return found->second.data();
+  }
+  if (name.size() <= FLAG.size() || name.substr(name.size() - FLAG.size()) != FLAG) return nullptr;
+  const auto flagged = per_atom_.find(name.substr(0, name.size() - FLAG.size()));
+  if (flagged == per_atom_.end()) return nullptr;
+  dimension = 0;
+  return &flagged->second.trigger;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void ModelOutputs::store(const NeighborGraph &graph, const nvalchemi::Evaluation &evaluation,
+                         int nlocal, double energy_per_ev)
+{
+  for (auto &[name, output] : per_atom_) {
+    if (!output.requested) continue;
+    const auto extra = evaluation.extras.find(name);
+    if (extra != evaluation.extras.end())
+      store_one(output, graph, extra->second.values, nlocal, 1.0);
+    else if (name == ENERGY)
+      store_one(output, graph, evaluation.atomic_energies, nlocal, energy_per_ev);
+  }
+  for (auto &[name, values] : global_) {
+    const auto extra = evaluation.extras.find(name);
+    if (extra == evaluation.extras.end()) continue;
+
+    // copied into place: LAMMPS keeps the address
+
+    if (extra->second.values.size() != values.size())
+      throw std::runtime_error("output '" + name + "': got " +
+                               std::to_string(extra->second.values.size()) + " values, expected " +
+                               std::to_string(values.size()) + " as the model card says");
+    std::copy(extra->second.values.begin(), extra->second.values.end(), values.begin());
+  }
+}
+
+/* ---------------------------------------------------------------------- */
+
+void ModelOutputs::store_one(PerAtom &output, const NeighborGraph &graph,
+                             const std::vector<double> &rows, int nlocal, double factor)
+{
+  const std::int64_t width = output.width;
+  if (static_cast<std::int64_t>(rows.size()) != graph.n_owned() * width)
+    throw std::runtime_error("per-atom output: got " + std::to_string(rows.size()) +
+                             " values for " + std::to_string(graph.n_owned()) +
+                             " atoms, expected a width of " + std::to_string(width) +
+                             " as the model card says");
+  output.values.assign(nlocal * width, 0.0);
+  output.pointers.resize(nlocal);
+  for (int i = 0; i < nlocal; ++i) output.pointers[i] = output.values.data() + i * width;
+  for (std::int64_t row = 0; row < graph.n_owned(); ++row)
+    for (std::int64_t k = 0; k < width; ++k)
+      output.values[graph.atom_of_row(row) * width + k] = factor * rows[row * width + k];
+}
+
+/* ---------------------------------------------------------------------- */
+
+double ModelOutputs::memory_usage() const
+{
+  double bytes = 0.0;
+  for (const auto &[name, output] : per_atom_)
+    bytes += double(output.values.capacity()) * sizeof(double) +
+        double(output.pointers.capacity()) * sizeof(double *);
+  return bytes;
+}

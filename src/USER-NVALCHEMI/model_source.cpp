@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+#include "model_source.h"
+
+#include "mpi_check.h"
+#include "node_share.h"
+#include "rank_agreement.h"
+#include "shared_file.h"
+
+#include <filesystem>
+#include <stdexcept>
+
+#include "potentials/session.hpp"
+#include "spec/parse_mlip_spec.hpp"
+
+namespace nvalchemi {
+
+namespace {
+
+/* ----------------------------------------------------------------------
+   all ranks give messages the name that rank 0 found
+------------------------------------------------------------------------- */
+
+std::string share_path(MPI_Comm comm, std::string path)
+{
+  int length = static_cast<int>(path.size());
+  NVALCHEMI_MPI(MPI_Bcast(&length, 1, MPI_INT, 0, comm));
+  path.resize(length);
+  NVALCHEMI_MPI(MPI_Bcast(path.data(), length, MPI_CHAR, 0, comm));
+  return path;
+}
+
+/* ----------------------------------------------------------------------
+   work that may fail on some ranks only
+------------------------------------------------------------------------- */
+
+template <typename Work> void on_all_ranks(MPI_Comm comm, const Work &work)
+{
+  RankOutcome outcome;
+  try {
+    work();
+  } catch (const std::exception &problem) {
+    outcome.failure = problem.what();
+  }
+  const std::string failure = agree_on_failure(comm, outcome);
+  if (!failure.empty()) throw std::runtime_error(failure);
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string release(const std::string &version)
+{
+  return version.substr(0, version.find_first_not_of("0123456789."));
+}
+
+void check_torch_version()
+{
+  const std::string built = Session::torch_version_built();
+  const std::string running = Session::torch_version_running();
+  if (running.find_first_of("0123456789") != 0 || release(built) == release(running)) return;
+  throw std::runtime_error("LibTorch: the plugin runs with version " + running +
+                           ", expected " + built + " for which it was built. Build it again, or "
+                           "do not load another LibTorch into this process");
+}
+
+/* ----------------------------------------------------------------------
+   the keyword, or NAME.card.json beside an archive that holds none
+------------------------------------------------------------------------- */
+
+void read_card(MPI_Comm comm, const std::string &archive, const PairOptions &options,
+               SessionOptions &session)
+{
+  if (!options.card_file.empty()) {
+    session.card_path = options.card_file;
+    session.card_text = read_shared_file(comm, options.card_file, "model card");
+    return;
+  }
+  bool embedded = false;
+  on_all_ranks(comm, [&] { embedded = read_embedded_card(archive, session.path).has_value(); });
+  if (embedded) return;
+  session.card_path =
+      std::filesystem::path(session.path).replace_extension(".card.json").string();
+  session.card_text = read_shared_file_if_present(comm, session.card_path, "model card");
+}
+
+}    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
+                                    const PairOptions &options, int threads)
+{
+  int me;
+  NVALCHEMI_MPI(MPI_Comm_rank(comm, &me));
+
+  SessionOptions session;
+  session.path = share_path(comm, path);
+  const std::string archive = read_shared_file(comm, session.path, "model archive");
+  read_card(comm, archive, options, session);
+  if (!options.spec_file.empty()) {
+    const std::string text = read_shared_file(comm, options.spec_file, "distribution spec");
+    on_all_ranks(comm, [&] { session.spec = parse_mlip_spec(text, options.spec_file); });
+  }
+  session.device = device_for_rank(comm, options.device);
+  session.threads = threads;
+
+  // every rank has the same bytes: one self-test speaks for all
+
+  session.self_test = options.self_test && me == 0;
+
+  std::unique_ptr<Session> loaded;
+  on_all_ranks(comm, [&] {
+    check_torch_version();
+    loaded = std::make_unique<Session>(archive, session);
+  });
+  return loaded;
+}
+
+}    // namespace nvalchemi

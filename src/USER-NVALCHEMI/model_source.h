@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* -*- c++ -*- ----------------------------------------------------------
+   The files that make up a model: archive, card, spec
+------------------------------------------------------------------------- */
+
+#ifndef LMP_MODEL_SOURCE_H
+#define LMP_MODEL_SOURCE_H
+
+#include "pair_options.h"
+
+#include <mpi.h>
+
+#include <memory>
+#include <string>
+
+namespace nvalchemi {
+
+class Session;
+
+// Read on rank 0, load on every rank. `path` matters on rank 0 only. Collective; throws the same
+// std::runtime_error on all ranks, whichever of them failed.
+
+std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
+                                    const PairOptions &options, int threads);
+
+}    // namespace nvalchemi
+
+#endif

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+#include "mpi_exchange.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace nvalchemi {
+
+namespace {
+
+constexpr std::size_t WIDEST_ELEMENT = 8;
+
+using Kind = ExchangeEvent::Kind;
+
+/* ---------------------------------------------------------------------- */
+
+std::string describe(const ExchangeEvent &event)
+{
+  const char *kind = event.kind == Kind::Forward   ? "a forward exchange"
+                     : event.kind == Kind::Reverse ? "a reverse exchange"
+                                                   : "a system sum";
+  return std::string(kind) + " of width " + std::to_string(event.width);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void require_floating_point(const RowBlock &rows)
+{
+  if (rows.type != ElementType::Float32 && rows.type != ElementType::Float64)
+    throw std::runtime_error("exchange: got integers to add, expected float32 or float64");
+}
+
+/* ---------------------------------------------------------------------- */
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(double &total) : total_(total), start_(MPI_Wtime()) {}
+  ~Stopwatch() { total_ += MPI_Wtime() - start_; }
+
+ private:
+  double &total_;
+  double start_;
+};
+
+}    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+void MpiExchange::set_plan(HaloPlan plan)
+{
+  if (fault_ == Fault::WrongOwner && !plan.send_rows.empty())
+    plan.send_rows[0] = (plan.send_rows[0] + 1) % plan.owned_rows;
+  transport_.set_plan(std::move(plan));
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiExchange::begin_evaluation(const std::vector<ExchangeEvent> &schedule)
+{
+  schedule_ = &schedule;
+  records_.clear();
+  peer_failed_ = false;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiExchange::end_evaluation()
+{
+  if (records_.size() != schedule_->size())
+    throw std::runtime_error("exchange: the model made " + std::to_string(records_.size()) +
+                             " calls in an evaluation, expected " +
+                             std::to_string(schedule_->size()));
+  schedule_ = nullptr;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiExchange::finish_poisoned()
+{
+  if (!schedule_) return;
+  for (std::size_t next = records_.size(); next < schedule_->size(); ++next) {
+    const ExchangeEvent &event = (*schedule_)[next];
+    if (event.kind == Kind::Forward) transport_.forward_nothing(event.width * WIDEST_ELEMENT);
+    if (event.kind == Kind::Reverse) transport_.reverse_nothing(event.width * WIDEST_ELEMENT);
+    if (event.kind == Kind::SystemSum) transport_.sum_nothing(event.width);
+  }
+  schedule_ = nullptr;
+}
+
+/* ----------------------------------------------------------------------
+   a call that throws here has not taken place and is still to be poisoned
+------------------------------------------------------------------------- */
+
+void MpiExchange::enter(const ExchangeEvent &event, const RowBlock &rows, double bytes_sent)
+{
+  if (event.kind != Kind::SystemSum && rows.rows != total_rows())
+    throw std::runtime_error("exchange: got " + std::to_string(rows.rows) + " rows, expected " +
+                             std::to_string(total_rows()) + " (owned and halo rows)");
+  if (!schedule_) return;
+  const std::size_t position = records_.size();
+  if (position >= schedule_->size() || !((*schedule_)[position] == event))
+    throw std::runtime_error(
+        "exchange " + std::to_string(position + 1) + " of the evaluation: got " + describe(event) +
+        ", expected " +
+        (position < schedule_->size() ? describe((*schedule_)[position]) : "none"));
+  records_.push_back({event, bytes_sent});
+}
+
+/* ----------------------------------------------------------------------
+   torch does not keep the type of an exception that passes through it
+------------------------------------------------------------------------- */
+
+template <typename Work> void MpiExchange::watch_peers(const Work &work)
+{
+  try {
+    work();
+  } catch (const PeerFailure &) {
+    peer_failed_ = true;
+    throw;
+  }
+}
+
+/* ---------------------------------------------------------------------- */
+
+bool MpiExchange::is_first_forward() const
+{
+  return std::count_if(records_.begin(), records_.end(), [](const ExchangeRecord &call) {
+           return call.event.kind == Kind::Forward;
+         }) == 1;
+}
+
+/* ----------------------------------------------------------------------
+   only halo_correct makes such a pair
+------------------------------------------------------------------------- */
+
+bool MpiExchange::follows_reverse() const
+{
+  return records_.size() > 1 && records_[records_.size() - 2].event.kind == Kind::Reverse;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiExchange::forward(const RowBlock &rows)
+{
+  const Stopwatch stopwatch(seconds_);
+  const std::size_t row_bytes = rows.row_bytes();
+  enter({Kind::Forward, rows.width}, rows,
+        double(transport_.plan().send_rows.size()) * row_bytes);
+  if (planted(Fault::DropForward) && is_first_forward()) return;
+
+  RowBlock host = rows;
+  const std::size_t owned_bytes = owned_rows() * row_bytes;
+  const std::size_t all_bytes = total_rows() * row_bytes;
+  if (rows.cuda_device >= 0) {
+    host.data = staging_.host_buffer(all_bytes);
+    staging_.copy_to_host(host.data, rows.data, owned_bytes, rows.cuda_device);
+  }
+  char *data = static_cast<char *>(host.data);
+  watch_peers([&] {
+    transport_.forward(data, row_bytes);
+    if (!planted(Fault::CorrectTwice) || !follows_reverse()) return;
+    transport_.reverse(host, true);
+    transport_.forward(data, row_bytes);
+  });
+  if (rows.cuda_device >= 0)
+    staging_.copy_to_device(static_cast<char *>(rows.data) + owned_bytes, data + owned_bytes,
+                            all_bytes - owned_bytes, rows.cuda_device);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiExchange::reverse(const RowBlock &rows)
+{
+  const Stopwatch stopwatch(seconds_);
+  require_floating_point(rows);
+  enter({Kind::Reverse, rows.width}, rows, double(transport_.rows_received()) * rows.row_bytes());
+  if (planted(Fault::SkipReverse)) return;
+
+  RowBlock host = rows;
+  const std::size_t all_bytes = total_rows() * rows.row_bytes();
+  if (rows.cuda_device >= 0) {
+    host.data = staging_.host_buffer(all_bytes);
+    staging_.copy_to_host(host.data, rows.data, all_bytes, rows.cuda_device);
+  }
+  watch_peers([&] { transport_.reverse(host, !planted(Fault::NoZeroReverse)); });
+  if (rows.cuda_device >= 0)
+    staging_.copy_to_device(rows.data, host.data, all_bytes, rows.cuda_device);
+}
+
+/* ----------------------------------------------------------------------
+   sums are made in double precision whatever the values' type
+------------------------------------------------------------------------- */
+
+void MpiExchange::system_sum(const RowBlock &values)
+{
+  const Stopwatch stopwatch(seconds_);
+  require_floating_point(values);
+  const std::int64_t count = values.rows * values.width;
+  enter({Kind::SystemSum, count}, values, ranks() > 1 ? count * sizeof(double) : 0.0);
+  if (ranks() == 1) return;
+
+  const std::size_t bytes = count * element_size(values.type);
+  void *host = values.data;
+  if (values.cuda_device >= 0) {
+    host = staging_.host_buffer(bytes);
+    staging_.copy_to_host(host, values.data, bytes, values.cuda_device);
+  }
+  auto *floats = static_cast<float *>(host);
+  auto *doubles = static_cast<double *>(host);
+  const bool single = values.type == ElementType::Float32;
+  if (single) sum_buffer_.assign(floats, floats + count);
+  else sum_buffer_.assign(doubles, doubles + count);
+
+  watch_peers([&] { transport_.sum(sum_buffer_); });
+
+  for (std::int64_t k = 0; k < count; ++k) {
+    if (single) floats[k] = static_cast<float>(sum_buffer_[k]);
+    else doubles[k] = sum_buffer_[k];
+  }
+  if (values.cuda_device >= 0)
+    staging_.copy_to_device(values.data, host, bytes, values.cuda_device);
+}
+
+}    // namespace nvalchemi

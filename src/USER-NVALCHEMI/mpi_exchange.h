@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* -*- c++ -*- ----------------------------------------------------------
+   The exchange that a model's operators call, over MPI.
+
+   Failure protocol. A rank that fails during an evaluation calls
+   finish_poisoned(): it takes part in every remaining call of the schedule
+   without data. Peers that notice throw and do the same, so all ranks
+   leave the evaluation together and can then agree on what to report.
+------------------------------------------------------------------------- */
+
+#ifndef LMP_MPI_EXCHANGE_H
+#define LMP_MPI_EXCHANGE_H
+
+#include "cuda_staging.h"
+#include "fault_injection.h"
+#include "mpi_transport.h"
+
+#include <vector>
+
+#include "kernels/halo_exchange.hpp"
+#include "kernels/in_memory_exchange.hpp"
+
+namespace nvalchemi {
+
+// one call of the latest evaluation
+
+struct ExchangeRecord {
+  ExchangeEvent event;
+  double bytes_sent = 0.0;    // by this rank
+};
+
+class MpiExchange final : public HaloExchange {
+ public:
+  explicit MpiExchange(MPI_Comm world) : transport_(world) {}    // collective
+
+  MPI_Comm communicator() const { return transport_.communicator(); }
+  void set_plan(HaloPlan plan);
+  void plant_fault(Fault fault) { fault_ = fault; }
+
+  // between these two, each call is checked against the schedule and recorded; end_evaluation()
+  // throws if calls are missing
+
+  void begin_evaluation(const std::vector<ExchangeEvent> &schedule);
+  void end_evaluation();
+
+  // end an evaluation that failed on this rank
+
+  void finish_poisoned();
+
+  bool peer_failed() const { return peer_failed_; }
+  const std::vector<ExchangeRecord> &records() const { return records_; }
+  double seconds() const { return seconds_; }    // spent here since the start
+
+  std::int64_t owned_rows() const override { return transport_.plan().owned_rows; }
+  std::int64_t total_rows() const override { return transport_.plan().total_rows; }
+  int ranks() const override { return transport_.ranks(); }
+  void forward(const RowBlock &rows) override;
+  void reverse(const RowBlock &rows) override;
+  void system_sum(const RowBlock &values) override;
+
+ private:
+  void enter(const ExchangeEvent &event, const RowBlock &rows, double bytes_sent);
+  template <typename Work> void watch_peers(const Work &work);
+  bool planted(Fault fault) const { return schedule_ && fault_ == fault; }
+  bool is_first_forward() const;
+  bool follows_reverse() const;
+
+  MpiTransport transport_;
+  CudaStaging staging_;
+  std::vector<double> sum_buffer_;
+  const std::vector<ExchangeEvent> *schedule_ = nullptr;    // set during an evaluation
+  std::vector<ExchangeRecord> records_;
+  bool peer_failed_ = false;
+  double seconds_ = 0.0;
+  Fault fault_ = Fault::None;
+};
+
+}    // namespace nvalchemi
+
+#endif

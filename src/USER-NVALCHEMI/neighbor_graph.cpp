@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+#include "neighbor_graph.h"
+
+#include "neigh_list.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+using namespace LAMMPS_NS;
+
+/* ---------------------------------------------------------------------- */
+
+const std::vector<std::int64_t> &NeighborGraph::select_owned(const NeighList &list,
+                                                             const AtomView &atoms)
+{
+  nlocal_ = atoms.nlocal;
+  nall_ = atoms.nall;
+  row_of_atom_.assign(nall_, -1);
+  atom_of_row_.clear();
+  for (int k = 0; k < list.inum; ++k) {
+    const int i = list.ilist[k];
+    if (settings_.species_of_type[atoms.type[i]] < 0) continue;
+    row_of_atom_[i] = static_cast<std::int64_t>(atom_of_row_.size());
+    atom_of_row_.push_back(i);
+  }
+  n_owned_ = static_cast<std::int64_t>(atom_of_row_.size());
+  return row_of_atom_;
+}
+
+/* ----------------------------------------------------------------------
+   the list may reach further than this model does (hybrid/overlay)
+------------------------------------------------------------------------- */
+
+const std::vector<int> &NeighborGraph::select_candidates(const NeighList &list,
+                                                         const AtomView &atoms, double skin)
+{
+  const double reach_squared = std::pow(settings_.cutoff + skin, 2);
+  std::vector<char> used(nall_, 0);
+  candidate_.clear();
+  first_candidate_.assign(1, 0);
+
+  for (std::int64_t row = 0; row < n_owned_; ++row) {
+    const int i = atom_of_row_[row];
+    const int *neighbors = list.firstneigh[i];
+    for (int k = 0; k < list.numneigh[i]; ++k) {
+      const int j = neighbors[k] & NEIGHMASK;
+      if (settings_.species_of_type[atoms.type[j]] < 0) continue;
+      const double dx = atoms.x[j][0] - atoms.x[i][0];
+      const double dy = atoms.x[j][1] - atoms.x[i][1];
+      const double dz = atoms.x[j][2] - atoms.x[i][2];
+      if (dx * dx + dy * dy + dz * dz > reach_squared) continue;
+      candidate_.push_back(j);
+      used[j] = 1;
+    }
+    first_candidate_.push_back(candidate_.size());
+  }
+
+  used_ghosts_.clear();
+  for (int j = nlocal_; j < nall_; ++j)
+    if (used[j]) used_ghosts_.push_back(j);
+  return used_ghosts_;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void NeighborGraph::place_ghosts(const std::vector<std::int64_t> &rows, std::int64_t total_rows)
+{
+  atom_of_row_.resize(total_rows, -1);
+  for (std::size_t k = 0; k < used_ghosts_.size(); ++k) {
+    row_of_atom_[used_ghosts_[k]] = rows[k];
+    if (rows[k] >= n_owned_) atom_of_row_[rows[k]] = used_ghosts_[k];
+  }
+
+  species_.resize(total_rows);
+  position_.resize(3 * total_rows);
+  receiver_.resize(candidate_.size());
+  sender_.resize(candidate_.size());
+  sender_atom_.resize(candidate_.size());
+  vector_.resize(3 * candidate_.size());
+  if (settings_.wants_shifts) {
+    shift_.resize(3 * candidate_.size());
+    cell_shift_.resize(3 * candidate_.size());
+  }
+}
+
+/* ---------------------------------------------------------------------- */
+
+const nvalchemi::AtomGraph &NeighborGraph::update(const AtomView &atoms, const double *h)
+{
+  if (atoms.nlocal != nlocal_ || atoms.nall != nall_)
+    throw std::runtime_error("the atoms of this rank changed without re-neighbouring: got " +
+                             std::to_string(atoms.nall) + " owned and ghost atoms, expected " +
+                             std::to_string(nall_) + ". Use a plain 'run' (not 'pre no')");
+
+  const double scale = settings_.angstrom_per_length;
+  graph_ = {};
+  const double cell[9] = {h[0], 0.0, 0.0, h[5], h[1], 0.0, h[4], h[3], h[2]};
+  for (int k = 0; k < 9; ++k) graph_.cell[k] = scale * cell[k];
+
+  update_rows(atoms);
+  update_edges(atoms);
+  if (settings_.wants_shifts) update_shifts();
+  return graph_;
+}
+
+/* ----------------------------------------------------------------------
+   types are read anew: Monte Carlo fixes swap them between steps
+------------------------------------------------------------------------- */
+
+void NeighborGraph::update_rows(const AtomView &atoms)
+{
+  const double scale = settings_.angstrom_per_length;
+  graph_.n_owned = n_owned_;
+  graph_.n_rows = static_cast<std::int64_t>(atom_of_row_.size());
+  for (std::int64_t row = 0; row < graph_.n_rows; ++row) {
+    const int i = atom_of_row_[row];
+    species_[row] = settings_.species_of_type[atoms.type[i]];
+    if (species_[row] < 0)
+      throw std::runtime_error("an atom changed to type " + std::to_string(atoms.type[i]) +
+                               ", which is not mapped, without re-neighbouring");
+    for (int k = 0; k < 3; ++k) position_[3 * row + k] = scale * atoms.x[i][k];
+  }
+  graph_.species = species_.data();
+  graph_.position = position_.data();
+}
+
+/* ---------------------------------------------------------------------- */
+
+void NeighborGraph::update_edges(const AtomView &atoms)
+{
+  const double scale = settings_.angstrom_per_length;
+  const double cutoff_squared = settings_.cutoff * settings_.cutoff;
+  std::size_t edge = 0;
+  for (std::int64_t row = 0; row < n_owned_; ++row) {
+    const double *const xi = atoms.x[atom_of_row_[row]];
+    for (std::size_t k = first_candidate_[row]; k < first_candidate_[row + 1]; ++k) {
+      const int j = candidate_[k];
+      const double dx = atoms.x[j][0] - xi[0];
+      const double dy = atoms.x[j][1] - xi[1];
+      const double dz = atoms.x[j][2] - xi[2];
+      if (dx * dx + dy * dy + dz * dz >= cutoff_squared) continue;
+      receiver_[edge] = row;
+      sender_[edge] = row_of_atom_[j];
+      sender_atom_[edge] = j;
+      const bool swap = swap_halo_edges_ && sender_[edge] >= n_owned_;
+      const double factor = swap ? -scale : scale;
+      vector_[3 * edge] = factor * dx;
+      vector_[3 * edge + 1] = factor * dy;
+      vector_[3 * edge + 2] = factor * dz;
+      ++edge;
+    }
+  }
+  graph_.n_edges = static_cast<std::int64_t>(edge);
+  graph_.receiver = receiver_.data();
+  graph_.sender = sender_.data();
+  graph_.edge_vector = vector_.data();
+}
+
+/* ----------------------------------------------------------------------
+   lattice translation between the sender's row, which may show another
+   image, and the image at the end of the edge. Raw rows have none.
+------------------------------------------------------------------------- */
+
+void NeighborGraph::update_shifts()
+{
+  if (!settings_.folded) {
+    std::fill(shift_.begin(), shift_.end(), 0.0);
+    std::fill(cell_shift_.begin(), cell_shift_.end(), 0);
+  } else {
+    const double *const cell = graph_.cell;
+    for (std::int64_t edge = 0; edge < graph_.n_edges; ++edge) {
+      const double *const from = &position_[3 * receiver_[edge]];
+      const double *const to = &position_[3 * sender_[edge]];
+      double rest[3];
+      for (int k = 0; k < 3; ++k) rest[k] = vector_[3 * edge + k] - (to[k] - from[k]);
+
+      // the cell is lower triangular: solve from its last lattice vector
+
+      for (int axis = 2; axis >= 0; --axis) {
+        const double count = std::round(rest[axis] / cell[4 * axis]);
+        cell_shift_[3 * edge + axis] = static_cast<std::int64_t>(count);
+        for (int k = 0; k < 3; ++k) rest[k] -= count * cell[3 * axis + k];
+      }
+      for (int k = 0; k < 3; ++k) {
+        shift_[3 * edge + k] = 0.0;
+        for (int axis = 0; axis < 3; ++axis)
+          shift_[3 * edge + k] += cell_shift_[3 * edge + axis] * cell[3 * axis + k];
+      }
+    }
+  }
+  graph_.edge_shift = settings_.folded ? shift_.data() : nullptr;
+  graph_.edge_cell_shift = cell_shift_.data();
+}
+
+/* ---------------------------------------------------------------------- */
+
+double NeighborGraph::memory_usage() const
+{
+  const auto bytes = [](const auto &values) {
+    return double(values.capacity()) * sizeof(values[0]);
+  };
+  return bytes(row_of_atom_) + bytes(atom_of_row_) + bytes(used_ghosts_) +
+      bytes(first_candidate_) + bytes(candidate_) + bytes(species_) + bytes(receiver_) +
+      bytes(sender_) + bytes(cell_shift_) + bytes(position_) + bytes(vector_) + bytes(shift_) +
+      bytes(sender_atom_);
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* -*- c++ -*- ----------------------------------------------------------
+   This rank's share of the node that it runs on
+------------------------------------------------------------------------- */
+
+#ifndef LMP_NODE_SHARE_H
+#define LMP_NODE_SHARE_H
+
+#include <mpi.h>
+
+#include <string>
+
+namespace nvalchemi {
+
+// number of threads for this rank: OMP_NUM_THREADS if it is set, else each logical processor that
+// it may use, divided by the number of ranks that may use it; at least 1. Collective.
+
+int threads_for_rank(MPI_Comm comm);
+
+// `device` with a number where it leaves the choice open and the node has several GPUs: ranks of a
+// node take them in turn. Collective.
+
+std::string device_for_rank(MPI_Comm comm, const std::string &device);
+
+// While it lives, OpenMP's thread number is LibTorch's; afterwards it is LAMMPS's again. Both may
+// use the same OpenMP runtime, and LAMMPS's threaded styles rely on theirs.
+
+class OpenMPThreads {
+ public:
+  explicit OpenMPThreads(int threads);
+  ~OpenMPThreads();
+  OpenMPThreads(const OpenMPThreads &) = delete;
+  OpenMPThreads &operator=(const OpenMPThreads &) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+}    // namespace nvalchemi
+
+#endif

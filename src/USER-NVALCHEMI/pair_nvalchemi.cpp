@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* ----------------------------------------------------------------------
+   Pair style nvalchemi: LAMMPS's side of a model. One step is
+     neighbour list -> graph -> Session::evaluate -> add to LAMMPS's arrays
+------------------------------------------------------------------------- */
+
+#include "pair_nvalchemi.h"
+
+#include "contribution.h"
+#include "evaluation_check.h"
+#include "fault_injection.h"
+#include "ghost_homes.h"
+#include "model_outputs.h"
+#include "model_source.h"
+#include "mpi_exchange.h"
+#include "neighbor_graph.h"
+#include "neighborhood_check.h"
+#include "node_share.h"
+#include "pair_options.h"
+#include "rank_agreement.h"
+#include "run_report.h"
+#include "unit_scale.h"
+
+#include "atom.h"
+#include "comm.h"
+#include "domain.h"
+#include "error.h"
+#include "force.h"
+#include "lammps.h"
+#include "memory.h"
+#include "neigh_list.h"
+#include "neighbor.h"
+#include "platform.h"
+#include "update.h"
+#include "utils.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "potentials/session.hpp"
+
+using namespace LAMMPS_NS;
+using nvalchemi::Evaluation;
+using nvalchemi::ModelCard;
+
+namespace {
+
+const std::string PREFIX = "Pair style nvalchemi: ";
+
+bool wants_shifts(const ModelCard &card)
+{
+  return card.rows == nvalchemi::RowMode::Folded &&
+      (card.find_input(nvalchemi::InputRole::EdgeShifts) ||
+       card.find_input(nvalchemi::InputRole::EdgeCellShifts));
+}
+
+}    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+struct PairNvalchemi::Impl {
+  nvalchemi::PairOptions options;
+  nvalchemi::UnitScale units;
+  nvalchemi::Fault fault = nvalchemi::Fault::None;
+  int threads = 1;
+
+  std::string model_file;
+  std::unique_ptr<nvalchemi::Session> session;
+  std::vector<int> species_of_type;    // -1: not mapped
+  double cutoff = 0.0;                 // in LAMMPS's length unit
+  ServedPairs served;
+
+  std::unique_ptr<nvalchemi::MpiExchange> exchange;
+  NeighborGraph graph;
+  bool rows_ready = false;
+  GhostHomes homes;
+
+  Contribution contribution;
+  NvalchemiContribution record;
+  bool recording = false;
+  ModelOutputs outputs;
+
+  bool report_pending = false;
+  nvalchemi::TimeSplit times;
+
+  void configure_graph(const std::vector<int> &types);
+};
+
+/* ---------------------------------------------------------------------- */
+
+PairNvalchemi::PairNvalchemi(LAMMPS *lmp) : Pair(lmp), impl(std::make_unique<Impl>())
+{
+  single_enable = 0;
+  restartinfo = 0;
+  one_coeff = 1;
+  manybody_flag = 1;
+
+  // folded rows would lose the virial of periodic images
+
+  no_virial_fdotr_compute = 1;
+  centroidstressflag = CENTROID_NOTAVAIL;
+
+  impl->exchange = std::make_unique<nvalchemi::MpiExchange>(world);
+}
+
+/* ---------------------------------------------------------------------- */
+
+PairNvalchemi::~PairNvalchemi()
+{
+  if (copymode || !allocated) return;
+  memory->destroy(setflag);
+  memory->destroy(cutsq);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::allocate()
+{
+  allocated = 1;
+  const int n = atom->ntypes + 1;
+  memory->create(setflag, n, n, "pair:setflag");
+  memory->create(cutsq, n, n, "pair:cutsq");
+  for (int i = 1; i < n; i++)
+    for (int j = 1; j < n; j++) setflag[i][j] = 0;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::settings(int narg, char **arg)
+{
+  std::string problem;
+  try {
+    impl->options = nvalchemi::parse_pair_options({arg, arg + narg});
+    impl->units = nvalchemi::unit_scale(update->unit_style);
+    impl->fault = nvalchemi::fault_from_environment();
+  } catch (const std::exception &refusal) {
+    problem = refusal.what();
+  }
+  if (!problem.empty()) error->all(FLERR, PREFIX + problem);
+
+  // LAMMPS keeps the instance when the same style is set anew; other settings need the model anew
+
+  impl->session.reset();
+  if (allocated)
+    for (int i = 1; i <= atom->ntypes; i++)
+      for (int j = 1; j <= atom->ntypes; j++) setflag[i][j] = 0;
+
+  // hybrid reads this flag right after settings()
+
+  centroidstressflag = impl->options.centroid ? CENTROID_AVAIL : CENTROID_NOTAVAIL;
+  impl->contribution.set_units(1.0 / impl->units.ev_per_energy,
+                               1.0 / impl->units.angstrom_per_length);
+  impl->exchange->plant_fault(impl->fault);
+  if (impl->fault == nvalchemi::Fault::SwapEdges) impl->graph.plant_swapped_edges();
+  if (impl->fault != nvalchemi::Fault::None && comm->me == 0)
+    error->warning(FLERR, PREFIX + "NVALCHEMI_FAULT plants the fault '" +
+                       nvalchemi::fault_name(impl->fault) +
+                       "' on purpose: RESULTS ARE WRONG. Unset it outside of tests");
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::coeff(int narg, char **arg)
+{
+  if (narg < 3 || strcmp(arg[0], "*") != 0 || strcmp(arg[1], "*") != 0)
+    error->all(FLERR, PREFIX + "pair_coeff: expected '* * FILE El1 El2 ...' (one element for each "
+                               "atom type)");
+  if (!allocated) allocate();
+
+  const bool under_hybrid = utils::strmatch(force->pair_style, "^hybrid");
+  std::string problem;
+  try {
+    impl->threads = nvalchemi::threads_for_rank(world);
+    if (impl->options.threads > 0) impl->threads = impl->options.threads;
+    std::string path = comm->me == 0 ? utils::get_potential_file_path(arg[2]) : "";
+    if (path.empty()) path = arg[2];
+
+    const nvalchemi::OpenMPThreads guard(impl->threads);
+    impl->session = nvalchemi::load_model(world, path, impl->options, impl->threads);
+    impl->model_file = arg[2];
+    impl->configure_graph(nvalchemi::map_types({arg + 3, arg + narg}, atom->ntypes,
+                                               impl->session->card().species, under_hybrid));
+    if (impl->options.centroid && !impl->session->schedule().empty())
+      throw std::runtime_error(
+          "keyword centroid: got yes, but the model makes " +
+          std::to_string(impl->session->schedule().size()) +
+          " exchanges, expected none (only a model with one message layer splits its virial "
+          "over atoms exactly). Use 'centroid no'");
+  } catch (const std::exception &refusal) {
+    problem = refusal.what();
+  }
+  if (!problem.empty()) error->all(FLERR, PREFIX + problem);
+
+  int count = 0;
+  for (int i = 1; i <= atom->ntypes; i++)
+    for (int j = i; j <= atom->ntypes; j++) {
+      setflag[i][j] = model_species(i) >= 0 && model_species(j) >= 0 ? 1 : 0;
+      count += setflag[i][j];
+    }
+  if (count == 0)
+    error->all(FLERR, PREFIX + "pair_coeff: got NULL for every atom type, expected an element");
+  impl->outputs.declare(impl->session->card());
+  impl->report_pending = true;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::Impl::configure_graph(const std::vector<int> &types)
+{
+  const ModelCard &card = session->card();
+  species_of_type = types;
+  cutoff = card.cutoff / units.angstrom_per_length;
+  rows_ready = false;
+
+  GraphSettings settings;
+  settings.folded = card.rows == nvalchemi::RowMode::Folded;
+  settings.wants_shifts = wants_shifts(card);
+  settings.cutoff = cutoff;
+  settings.angstrom_per_length = units.angstrom_per_length;
+  settings.species_of_type = species_of_type;
+  graph.configure(settings);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::init_style()
+{
+  neighbor->add_request(this, NeighConst::REQ_FULL);
+  impl->served.reset(atom->ntypes);
+  impl->rows_ready = false;
+}
+
+/* ---------------------------------------------------------------------- */
+
+double PairNvalchemi::init_one(int i, int j)
+{
+  if (setflag[i][j] == 0) error->all(FLERR, "All pair coeffs are not set");
+  impl->served.add(i, j);
+  return impl->cutoff;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::compute(int eflag, int vflag)
+{
+  ev_init(eflag, vflag);
+  refuse_unavailable();
+  if (neighbor->ago == 0 || !impl->rows_ready) rebuild_rows();
+  const Evaluation evaluation = evaluate();
+  accumulate(evaluation);
+  if (impl->report_pending) report_setup();
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::refuse_unavailable()
+{
+  std::string problem;
+  try {
+    check_available(impl->session->card(),
+                    {vflag_global != 0, vflag_atom || cvflag_atom, eflag_atom != 0});
+  } catch (const std::exception &refusal) {
+    problem = refusal.what();
+  }
+  if (!problem.empty()) error->all(FLERR, PREFIX + problem);
+}
+
+/* ----------------------------------------------------------------------
+   rows, candidates and halo plan for the present neighbour list; collective
+------------------------------------------------------------------------- */
+
+void PairNvalchemi::rebuild_rows()
+{
+  const double start = platform::walltime();
+  const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type};
+  nvalchemi::RankOutcome outcome;
+  std::vector<nvalchemi::GhostHome> homes;
+  try {
+    check_ghost_cutoff(impl->cutoff, std::max(comm->cutghostuser, neighbor->cutneighmax));
+    if (!impl->options.allow_exclusions)
+      outcome.failure = missing_neighbors(lmp, impl->served, impl->species_of_type);
+  } catch (const std::exception &problem) {
+    outcome.failure = problem.what();
+  }
+
+  impl->homes.ask(*comm, impl->graph.select_owned(*list, atoms), atom->nlocal);
+  const std::vector<int> &ghosts = impl->graph.select_candidates(*list, atoms, neighbor->skin);
+  try {
+    homes = impl->homes.of(ghosts);
+  } catch (const std::exception &problem) {
+    if (outcome.failure.empty()) outcome.failure = problem.what();
+  }
+  stop_together(outcome);
+
+  nvalchemi::HaloRows rows =
+      nvalchemi::build_halo_rows(impl->exchange->communicator(), impl->graph.n_owned(), homes,
+                                 impl->graph.settings().folded);
+  impl->graph.place_ghosts(rows.row_of_ghost, rows.plan.total_rows);
+  impl->exchange->set_plan(std::move(rows.plan));
+  impl->rows_ready = true;
+  impl->times.graph += platform::walltime() - start;
+}
+
+/* ----------------------------------------------------------------------
+   the model on this rank's graph. Collective: a rank that fails takes part
+   in the exchanges that remain, then all ranks stop with its message.
+------------------------------------------------------------------------- */
+
+Evaluation PairNvalchemi::evaluate()
+{
+  nvalchemi::MpiExchange &exchange = *impl->exchange;
+  const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type};
+  const double start = platform::walltime();
+  const double exchanged = exchange.seconds();
+  double graph_done = start;
+
+  Evaluation evaluation;
+  nvalchemi::RankOutcome outcome;
+  exchange.begin_evaluation(impl->session->schedule());
+  try {
+    const nvalchemi::AtomGraph &graph = impl->graph.update(atoms, domain->h);
+    graph_done = platform::walltime();
+    const nvalchemi::OpenMPThreads guard(impl->threads);
+    evaluation = impl->session->evaluate(graph, exchange);
+    exchange.end_evaluation();
+    check_finite(impl->graph, evaluation, *atom);
+    impl->outputs.store(impl->graph, evaluation, atom->nlocal, 1.0 / impl->units.ev_per_energy);
+  } catch (const std::exception &problem) {
+    outcome.failure = problem.what();
+    outcome.caused_by_peer = exchange.peer_failed();
+    exchange.finish_poisoned();
+  }
+  stop_together(outcome);
+
+  const double in_exchange = exchange.seconds() - exchanged;
+  impl->times.graph += graph_done - start;
+  impl->times.exchange += in_exchange;
+  impl->times.model += platform::walltime() - graph_done - in_exchange;
+  ++impl->times.evaluations;
+  return evaluation;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::accumulate(const Evaluation &evaluation)
+{
+  const double start = platform::walltime();
+  ResultTargets targets;
+  targets.f = atom->f;
+  targets.ghosts_go_home = force->newton_pair != 0;
+  if (eflag_global) targets.energy = &eng_vdwl;
+  if (vflag_global) targets.virial = virial;
+  if (eflag_atom) targets.eatom = eatom;
+  if (vflag_atom) targets.vatom = vatom;
+  if (cvflag_atom) targets.cvatom = cvatom;
+  if (impl->recording) targets.record = &impl->record;
+  impl->contribution.add(impl->graph, evaluation, *impl->exchange, atom->nlocal, targets);
+  impl->times.accumulate += platform::walltime() - start;
+}
+
+/* ----------------------------------------------------------------------
+   collective: every rank leaves with the message of the lowest that failed
+------------------------------------------------------------------------- */
+
+void PairNvalchemi::stop_together(const nvalchemi::RankOutcome &outcome)
+{
+  const std::string failure = nvalchemi::agree_on_failure(impl->exchange->communicator(), outcome);
+  if (!failure.empty()) error->all(FLERR, PREFIX + failure);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::report_setup()
+{
+  impl->report_pending = false;
+  nvalchemi::ModelFacts facts;
+  facts.file = impl->model_file;
+  facts.device = impl->session->device_name();
+  facts.threads = impl->threads;
+  facts.lammps_built = std::to_string(NVALCHEMI_LAMMPS_VERSION_DATE);
+  facts.lammps_running = lmp->version;
+  facts.torch_built = nvalchemi::Session::torch_version_built();
+  facts.torch_running = nvalchemi::Session::torch_version_running();
+
+  std::vector<nvalchemi::TypeLine> types;
+  for (int type = 1; type <= atom->ntypes; ++type)
+    types.push_back({type, model_species(type), atom->mass ? atom->mass[type] : 0.0});
+
+  const nvalchemi::AtomGraph &graph = impl->graph.graph();
+  const nvalchemi::RowCounts rows{graph.n_owned, atom->nghost, graph.n_rows - graph.n_owned,
+                                  graph.n_edges};
+  const std::string decomposition = nvalchemi::describe_decomposition(
+      impl->exchange->communicator(), rows, impl->exchange->records());
+  if (comm->me != 0) return;
+  utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
+                          decomposition +
+                          (impl->options.verbose ? impl->session->listing() : std::string()));
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::finish()
+{
+  const std::string text =
+      nvalchemi::describe_times(impl->exchange->communicator(), impl->times);
+  if (comm->me == 0) utils::logmesg(lmp, text);
+  impl->times = {};
+}
+
+/* ---------------------------------------------------------------------- */
+
+void *PairNvalchemi::extract(const char *name, int &dimension)
+{
+  return impl->outputs.find_global(name, dimension);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void *PairNvalchemi::extract_peratom(const char *name, int &columns)
+{
+  return impl->outputs.find_per_atom(name, columns);
+}
+
+/* ---------------------------------------------------------------------- */
+
+double PairNvalchemi::memory_usage()
+{
+  return Pair::memory_usage() + impl->graph.memory_usage() + impl->outputs.memory_usage();
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::record_contribution(bool enable)
+{
+  impl->recording = enable;
+}
+
+/* ---------------------------------------------------------------------- */
+
+const NvalchemiContribution &PairNvalchemi::contribution() const
+{
+  return impl->record;
+}
+
+/* ---------------------------------------------------------------------- */
+
+nvalchemi::Session &PairNvalchemi::session()
+{
+  return *impl->session;
+}
+
+/* ---------------------------------------------------------------------- */
+
+int PairNvalchemi::model_species(int itype) const
+{
+  return impl->species_of_type[itype];
+}
+
+/* ---------------------------------------------------------------------- */
+
+double PairNvalchemi::angstrom_per_length() const
+{
+  return impl->units.angstrom_per_length;
+}
+
+/* ---------------------------------------------------------------------- */
+
+double PairNvalchemi::ev_per_energy() const
+{
+  return impl->units.ev_per_energy;
+}

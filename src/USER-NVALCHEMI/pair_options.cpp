@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+#include "pair_options.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace nvalchemi {
+
+namespace {
+
+constexpr char KEYWORDS[] =
+    "device, card, spec, threads, selftest, exclusions, centroid, verbose";
+
+/* ---------------------------------------------------------------------- */
+
+[[noreturn]] void refuse(const std::string &keyword, const std::string &got,
+                         const std::string &expected)
+{
+  throw std::runtime_error("keyword " + keyword + ": got '" + got + "', expected " + expected);
+}
+
+/* ---------------------------------------------------------------------- */
+
+bool choose(const std::string &keyword, const std::string &value, const std::string &when_true,
+            const std::string &when_false)
+{
+  if (value == when_true) return true;
+  if (value == when_false) return false;
+  refuse(keyword, value, when_true + " or " + when_false);
+}
+
+/* ---------------------------------------------------------------------- */
+
+bool is_number(const std::string &text)
+{
+  return !text.empty() && text.size() < 7 &&
+      text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string device(const std::string &value)
+{
+  const bool numbered = value.rfind("cuda:", 0) == 0 && is_number(value.substr(5));
+  if (value == "auto" || value == "cpu" || value == "cuda" || numbered) return value;
+  refuse("device", value, "auto, cpu, cuda or cuda:N");
+}
+
+/* ---------------------------------------------------------------------- */
+
+int threads(const std::string &value)
+{
+  if (!is_number(value) || std::stoi(value) < 1) refuse("threads", value, "a number from 1 on");
+  return std::stoi(value);
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string list(const std::vector<std::string> &words)
+{
+  std::string text;
+  for (const std::string &word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+}    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+PairOptions parse_pair_options(const std::vector<std::string> &arguments)
+{
+  PairOptions options;
+  for (std::size_t k = 0; k < arguments.size(); k += 2) {
+    const std::string &keyword = arguments[k];
+    if (k + 1 == arguments.size())
+      throw std::runtime_error("keyword " + keyword + ": got no value, expected one (keywords: " +
+                               KEYWORDS + ")");
+    const std::string &value = arguments[k + 1];
+    if (keyword == "device") options.device = device(value);
+    else if (keyword == "card") options.card_file = value;
+    else if (keyword == "spec") options.spec_file = value;
+    else if (keyword == "threads") options.threads = threads(value);
+    else if (keyword == "selftest") options.self_test = choose(keyword, value, "yes", "no");
+    else if (keyword == "exclusions")
+      options.allow_exclusions = choose(keyword, value, "allow", "refuse");
+    else if (keyword == "centroid") options.centroid = choose(keyword, value, "yes", "no");
+    else if (keyword == "verbose") options.verbose = choose(keyword, value, "yes", "no");
+    else
+      throw std::runtime_error("got unknown keyword '" + keyword + "', expected one of " + KEYWORDS);
+  }
+  return options;
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::vector<int> map_types(const std::vector<std::string> &symbols, int ntypes,
+                           const std::vector<std::string> &species, bool under_hybrid)
+{
+  if (static_cast<int>(symbols.size()) != ntypes)
+    throw std::runtime_error("pair_coeff: got " + std::to_string(symbols.size()) +
+                             " element symbols, expected " + std::to_string(ntypes) +
+                             " (one for each atom type). Use 'pair_coeff * * FILE " +
+                             "El1 El2 ...'");
+  std::vector<int> species_of_type(ntypes + 1, -1);
+  for (int type = 1; type <= ntypes; ++type) {
+    const std::string &symbol = symbols[type - 1];
+    if (symbol == "NULL") {
+      if (!under_hybrid)
+        throw std::runtime_error("pair_coeff: got NULL for atom type " + std::to_string(type) +
+                                 ", expected an element. Types without this potential need "
+                                 "'pair_style hybrid' or 'hybrid/overlay'");
+      continue;
+    }
+    const auto found = std::find(species.begin(), species.end(), symbol);
+    if (found == species.end())
+      throw std::runtime_error("pair_coeff: got element '" + symbol + "' for atom type " +
+                               std::to_string(type) + ", expected one that the model knows: " +
+                               list(species));
+    species_of_type[type] = static_cast<int>(found - species.begin());
+  }
+  return species_of_type;
+}
+
+}    // namespace nvalchemi

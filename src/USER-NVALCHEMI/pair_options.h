@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* -*- c++ -*- ----------------------------------------------------------
+   The arguments of "pair_style nvalchemi" and "pair_coeff"
+------------------------------------------------------------------------- */
+
+#ifndef LMP_PAIR_OPTIONS_H
+#define LMP_PAIR_OPTIONS_H
+
+#include <string>
+#include <vector>
+
+namespace nvalchemi {
+
+struct PairOptions {
+  std::string device = "auto";    // auto | cpu | cuda | cuda:N
+  std::string card_file;          // empty: the archive's own, or the one beside it
+  std::string spec_file;          // empty: the card's
+  int threads = 0;                // of LibTorch on each rank; 0: cores of the node / its ranks
+  bool self_test = true;
+  bool allow_exclusions = false;
+  bool centroid = false;
+  bool verbose = false;
+};
+
+// parse "keyword value ..."; throws std::runtime_error
+
+PairOptions parse_pair_options(const std::vector<std::string> &arguments);
+
+// "-1" for NULL; else the position of each LAMMPS type's element in `species`. `symbols` holds one
+// entry for each type 1..ntypes. Throws std::runtime_error.
+
+std::vector<int> map_types(const std::vector<std::string> &symbols, int ntypes,
+                           const std::vector<std::string> &species, bool under_hybrid);
+
+}    // namespace nvalchemi
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+#include "run_report.h"
+
+#include "mpi_check.h"
+
+#include "potentials/elements.hpp"
+
+#include <cstdio>
+
+namespace nvalchemi {
+
+namespace {
+
+using Kind = ExchangeEvent::Kind;
+
+/* ---------------------------------------------------------------------- */
+
+template <typename... Args> std::string format(const char *pattern, Args... args)
+{
+  char text[256];
+  std::snprintf(text, sizeof(text), pattern, args...);
+  return text;
+}
+
+/* ---------------------------------------------------------------------- */
+
+struct Spread {
+  double least = 0.0, mean = 0.0, most = 0.0;
+};
+
+Spread spread_over_ranks(MPI_Comm comm, double mine)
+{
+  int nprocs;
+  NVALCHEMI_MPI(MPI_Comm_size(comm, &nprocs));
+  Spread spread;
+  NVALCHEMI_MPI(MPI_Reduce(&mine, &spread.least, 1, MPI_DOUBLE, MPI_MIN, 0, comm));
+  NVALCHEMI_MPI(MPI_Reduce(&mine, &spread.most, 1, MPI_DOUBLE, MPI_MAX, 0, comm));
+  NVALCHEMI_MPI(MPI_Reduce(&mine, &spread.mean, 1, MPI_DOUBLE, MPI_SUM, 0, comm));
+  spread.mean /= nprocs;
+  return spread;
+}
+
+std::string counts(MPI_Comm comm, const char *name, double mine)
+{
+  const Spread s = spread_over_ranks(comm, mine);
+  return format("%s %.0f/%.1f/%.0f", name, s.least, s.mean, s.most);
+}
+
+/* ---------------------------------------------------------------------- */
+
+const char *kind_name(Kind kind)
+{
+  if (kind == Kind::Forward) return "forward";
+  return kind == Kind::Reverse ? "reverse" : "sum";
+}
+
+int count_kind(const std::vector<ExchangeRecord> &exchanges, Kind kind)
+{
+  int count = 0;
+  for (const ExchangeRecord &exchange : exchanges)
+    if (exchange.event.kind == kind) ++count;
+  return count;
+}
+
+}    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+std::string describe_model(const ModelCard &card, const ModelFacts &facts,
+                           const std::vector<TypeLine> &types)
+{
+  std::string text = "nvalchemi: model " + card.name + " (" + card.family + ") from " +
+      facts.file + "\n";
+  text += format("  cutoff %g %s, dtype %s, %s rows\n", card.cutoff, card.length_unit.c_str(),
+                 card.dtype.c_str(), card.rows == RowMode::Folded ? "folded" : "raw");
+  text += "  device " + facts.device + ", " + std::to_string(facts.threads) +
+      " LibTorch threads per rank\n";
+  text += "  LAMMPS built " + facts.lammps_built + ", running " + facts.lammps_running +
+      "; LibTorch built " + facts.torch_built + ", running " + facts.torch_running + "\n";
+  text += "   type symbol   Z  index       mass\n";
+  for (const TypeLine &line : types) {
+    if (line.species < 0) {
+      text += format("  %5d   NULL   -      -          -\n", line.type);
+      continue;
+    }
+    const std::string &symbol = card.species[line.species];
+    const std::string mass = line.mass > 0.0 ? format("%10.5g", line.mass) : "         -";
+    text += format("  %5d %6s %3d %6lld %s\n", line.type, symbol.c_str(), atomic_number(symbol),
+                   static_cast<long long>(card.species_index[line.species]), mass.c_str());
+  }
+  return text;
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string describe_decomposition(MPI_Comm comm, const RowCounts &mine,
+                                   const std::vector<ExchangeRecord> &exchanges)
+{
+  int nprocs;
+  NVALCHEMI_MPI(MPI_Comm_size(comm, &nprocs));
+  std::string text = "  rows per rank (min/avg/max): " + counts(comm, "owned", mine.owned) + ", " +
+      counts(comm, "ghost atoms", mine.ghosts) + ", " + counts(comm, "halo", mine.halo) + "; " +
+      counts(comm, "edges", mine.edges) + "\n";
+  text += format("  transport: %s, %d rank%s\n", nprocs > 1 ? "MPI on host memory, one hop" : "none",
+                 nprocs, nprocs > 1 ? "s" : "");
+  text += format("  exchanges per step: %d forward, %d reverse, %d sum\n",
+                 count_kind(exchanges, Kind::Forward), count_kind(exchanges, Kind::Reverse),
+                 count_kind(exchanges, Kind::SystemSum));
+  for (std::size_t k = 0; k < exchanges.size(); ++k) {
+    const Spread bytes = spread_over_ranks(comm, exchanges[k].bytes_sent);
+    text += format("    %2d %-7s width %5lld, bytes sent per rank (min/avg/max): %.0f/%.0f/%.0f\n",
+                   static_cast<int>(k + 1), kind_name(exchanges[k].event.kind),
+                   static_cast<long long>(exchanges[k].event.width), bytes.least, bytes.mean,
+                   bytes.most);
+  }
+  return text;
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string describe_times(MPI_Comm comm, const TimeSplit &mine)
+{
+  const double sections[] = {mine.graph, mine.model, mine.exchange, mine.accumulate};
+  const char *names[] = {"graph", "model", "exchange", "accumulate"};
+  double all = 0.0;
+  Spread spreads[4];
+  for (int k = 0; k < 4; ++k) {
+    spreads[k] = spread_over_ranks(comm, sections[k]);
+    all += spreads[k].mean;
+  }
+  std::string text = format("\nnvalchemi: %lld evaluations, seconds per rank\n",
+                            static_cast<long long>(mine.evaluations));
+  text += "  section     |     min |     avg |     max | % of all\n";
+  for (int k = 0; k < 4; ++k)
+    text += format("  %-11s | %7.4g | %7.4g | %7.4g | %6.2f\n", names[k], spreads[k].least,
+                   spreads[k].mean, spreads[k].most,
+                   all > 0.0 ? 100.0 * spreads[k].mean / all : 0.0);
+  return text;
+}
+
+}    // namespace nvalchemi

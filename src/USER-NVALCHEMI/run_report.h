@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* -*- c++ -*- ----------------------------------------------------------
+   What the pair style writes to the log
+------------------------------------------------------------------------- */
+
+#ifndef LMP_RUN_REPORT_H
+#define LMP_RUN_REPORT_H
+
+#include "mpi_exchange.h"
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "potentials/model_card.hpp"
+
+namespace nvalchemi {
+
+// one line of the type table
+
+struct TypeLine {
+  int type = 0;
+  int species = -1;        // position in ModelCard::species, -1: not mapped
+  double mass = 0.0;       // 0: none
+};
+
+struct ModelFacts {
+  std::string file;
+  std::string device;
+  int threads = 1;
+  std::string lammps_built, lammps_running;
+  std::string torch_built, torch_running;
+};
+
+// model, types, device and versions; not collective
+
+std::string describe_model(const ModelCard &card, const ModelFacts &facts,
+                           const std::vector<TypeLine> &types);
+
+// numbers of this rank
+
+struct RowCounts {
+  std::int64_t owned = 0, ghosts = 0, halo = 0, edges = 0;
+};
+
+// rows and exchanges of a step; collective, the text is complete on rank 0
+
+std::string describe_decomposition(MPI_Comm comm, const RowCounts &mine,
+                                   const std::vector<ExchangeRecord> &exchanges);
+
+// where the time of this rank went
+
+struct TimeSplit {
+  double graph = 0.0, model = 0.0, exchange = 0.0, accumulate = 0.0;
+  std::int64_t evaluations = 0;
+};
+
+// collective, the text is complete on rank 0
+
+std::string describe_times(MPI_Comm comm, const TimeSplit &mine);
+
+}    // namespace nvalchemi
+
+#endif

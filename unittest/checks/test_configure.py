@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How CMake finds LAMMPS, LibTorch and GoogleTest, and what it says where it cannot."""
+
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ENVIRONMENT = os.environ["NVALCHEMI_ENV_DIR"]
+
+
+class Configure(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+
+    def configure(self, **variables):
+        """CMake's status and output for a new build folder of this repository."""
+        settings = {"NVALCHEMI_ENV_DIR": ENVIRONMENT, **variables}
+        arguments = [f"-D{name}={value}" for name, value in settings.items()]
+        environment = {
+            name: value for name, value in os.environ.items() if name != "NVALCHEMI_ENV_DIR"
+        }
+        result = subprocess.run(
+            ["cmake", "-S", REPOSITORY, "-B", tempfile.mkdtemp(dir=self.root), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+            timeout=120,
+        )
+        return result.returncode, re.sub(r"\s+", " ", result.stdout)
+
+    def expect_refusal(self, *parts, **variables):
+        status, output = self.configure(**variables)
+        self.assertNotEqual(status, 0)
+        for part in parts:
+            self.assertIn(part, output)
+
+    def plant(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def lammps_source(self, version):
+        self.plant("lammps/src/version.h", f'#define LAMMPS_VERSION "{version}"\n')
+        return self.root / "lammps"
+
+    def test_summarizes_what_was_found(self):
+        status, output = self.configure()
+
+        self.assertEqual(status, 0, output)
+        self.assertRegex(
+            output, r"LAMMPS 20\d{6} .*LibTorch 2\.\d+\.\d+ .*MPI .*libmpi\.so .*C\+\+20, Release"
+        )
+
+    def test_reads_the_version_of_a_source_tree(self):
+        status, output = self.configure(LAMMPS_SOURCE_DIR=self.lammps_source("4 Feb 2025"))
+
+        self.assertEqual(status, 0, output)
+        self.assertIn("LAMMPS 20250204", output)
+
+    def test_reads_the_versions_that_installations_state(self):
+        for stated, date in (("2025.7.22.4", 20250722), ("20250204", 20250204)):
+            self.plant("lammps/include/lammps/pair.h", "")
+            self.plant(
+                "lammps/lib/cmake/LAMMPS/LAMMPSConfigVersion.cmake",
+                f'set(PACKAGE_VERSION "{stated}")\n',
+            )
+            self.plant(
+                "lammps/lib/cmake/LAMMPS/LAMMPS_Targets.cmake",
+                'INTERFACE_COMPILE_DEFINITIONS "LAMMPS_SMALLBIG"\n',
+            )
+            status, output = self.configure(LAMMPS_ROOT=self.root / "lammps")
+
+            self.assertEqual(status, 0, output)
+            self.assertIn(f"LAMMPS {date}", output)
+
+    def test_refuses_a_source_tree_without_version(self):
+        self.expect_refusal(
+            "src/version.h does not exist", "-DLAMMPS_SOURCE_DIR=", LAMMPS_SOURCE_DIR=self.root
+        )
+        self.expect_refusal(
+            "got '#define LAMMPS_VERSION \"soon\"'", LAMMPS_SOURCE_DIR=self.lammps_source("soon")
+        )
+
+    def test_refuses_an_installation_without_headers(self):
+        self.expect_refusal(
+            f"{self.root}/include/lammps/pair.h does not exist",
+            "LAMMPS_SOURCE_DIR",
+            LAMMPS_ROOT=self.root,
+        )
+
+    def test_names_what_is_missing_without_an_environment(self):
+        nothing = {
+            "NVALCHEMI_ENV_DIR": self.root,
+            "CMAKE_DISABLE_FIND_PACKAGE_MPI": "ON",
+            "CMAKE_DISABLE_FIND_PACKAGE_nlohmann_json": "ON",
+        }
+        torch = {
+            "NVALCHEMI_TORCH_DIR": next(Path(ENVIRONMENT).glob("lib/python3*/site-packages/torch"))
+        }
+
+        self.expect_refusal("LibTorch: not found", "unittest/run.sh", **nothing)
+        self.expect_refusal("nlohmann/json: not found", "nlohmann-json3-dev", **nothing, **torch)
+        self.plant("lib/python3.11/site-packages/nlohmann_json/include/nlohmann/json.hpp", "")
+        self.expect_refusal("MPI: not found", "MPI_CXX_COMPILER", **nothing, **torch)
+        self.plant("include/mpi.h", "")
+        self.plant("lib/libmpi.so", "")
+        self.expect_refusal("LAMMPS: not found", "Set LAMMPS_ROOT", **nothing, **torch)
+
+    def test_refuses_a_folder_that_is_no_libtorch(self):
+        self.expect_refusal(
+            "libc10.so does not exist", "Set NVALCHEMI_TORCH_DIR", NVALCHEMI_TORCH_DIR=self.root
+        )
+
+    def test_refuses_an_old_libtorch(self):
+        for name in ("lib/libc10.so", "lib/libtorch_cpu.so"):
+            self.plant(name, "")
+        self.plant(
+            "include/torch/headeronly/version.h",
+            "".join(
+                f"#define TORCH_VERSION_{part} {value}\n"
+                for part, value in (("MAJOR", 1), ("MINOR", 13), ("PATCH", 1))
+            ),
+        )
+
+        self.expect_refusal(
+            "is version '1.13.1', expected 2.4 or later", NVALCHEMI_TORCH_DIR=self.root
+        )
+
+    def test_refuses_features_that_this_version_lacks(self):
+        for feature in ("CUDA", "KOKKOS"):
+            self.expect_refusal(
+                f"NVALCHEMI_ENABLE_{feature}: got ON",
+                "expected OFF",
+                **{f"NVALCHEMI_ENABLE_{feature}": "ON"},
+            )
+
+    def test_tests_need_googletest(self):
+        self.expect_refusal(
+            "GoogleTest: not found",
+            "libgtest-dev",
+            "-DNVALCHEMI_ENABLE_TESTS=OFF",
+            NVALCHEMI_ENABLE_TESTS="ON",
+            CMAKE_DISABLE_FIND_PACKAGE_GTest="ON",
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()

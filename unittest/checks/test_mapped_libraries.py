@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the plugin and the built programs map, and that they start without the loader's cache."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from mapped_libraries import (
+    LOADER,
+    clean_environment,
+    foreign_libraries,
+    libraries_in_maps,
+    maps_while_running,
+)
+
+BUILD = Path(os.environ.get("NVALCHEMI_BUILD_DIR", "build"))
+PLUGIN = BUILD / "lib" / "nvalchemi_plugin.so"
+LAMMPS = os.environ.get("NVALCHEMI_LAMMPS", "")
+# Folders of the environment and of what the user gave instead, as CMake knows them.
+FOLDERS = [
+    BUILD,
+    *(folder for folder in os.environ.get("NVALCHEMI_LIBRARY_FOLDERS", "").split(":") if folder),
+]
+
+
+def is_elf(path):
+    return path.is_file() and not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF"
+
+
+def built_binaries():
+    return [
+        path
+        for name in ("bin", "lib", "unittest/bin")
+        for path in sorted((BUILD / name).glob("*"))
+        if is_elf(path)
+    ]
+
+
+class ForeignLibraries(unittest.TestCase):
+    MAPS = (
+        "7f00-7f01 r-xp 0 08:01 5  /usr/local/cuda/lib64/libcudart.so.13\n"
+        "7f02-7f03 r-xp 0 08:01 5  /usr/lib/x86_64-linux-gnu/libm.so.6\n"
+        "7f04-7f05 rw-p 0 00:00 0  [heap]\n"
+        "7f06-7f07 r--p 0 08:01 5  /env/lib/libmpi.so.12\n"
+        "7f08-7f09 r--p 0 08:01 5  /env/bin/lmp\n"
+    )
+
+    def test_reads_shared_libraries_from_maps(self):
+        self.assertEqual(
+            [os.path.basename(path) for path in libraries_in_maps(self.MAPS)],
+            ["libmpi.so.12", "libm.so.6", "libcudart.so.13"],
+        )
+
+    def test_names_a_library_of_a_toolkit(self):
+        found = foreign_libraries(libraries_in_maps(self.MAPS), ["/env"])
+
+        self.assertEqual([os.path.basename(path) for path in found], ["libcudart.so.13"])
+
+    def test_names_a_library_of_an_unknown_environment(self):
+        self.assertIn(
+            "/env/lib/libmpi.so.12", foreign_libraries(libraries_in_maps(self.MAPS), ["/other"])
+        )
+
+
+class BuiltBinaries(unittest.TestCase):
+    def test_find_all_libraries_without_the_loader_cache(self):
+        binaries = built_binaries()
+        self.assertTrue(binaries, f"no binaries below {BUILD}")
+        for path in binaries:
+            listing = subprocess.run(
+                [LOADER, "--inhibit-cache", "--list", str(path)],
+                capture_output=True,
+                text=True,
+                env=clean_environment(),
+            )
+            libraries = [
+                line.split("=>")[1].split()[0]
+                for line in listing.stdout.splitlines()
+                if "=> /" in line
+            ]
+            with self.subTest(binary=path.name):
+                self.assertNotIn("not found", listing.stdout + listing.stderr)
+                self.assertEqual(listing.returncode, 0, listing.stderr)
+                self.assertEqual(foreign_libraries(libraries, FOLDERS), [])
+
+
+@unittest.skipUnless(PLUGIN.exists() and LAMMPS, "no plugin or no lmp")
+class RunningLammps(unittest.TestCase):
+    def mapped(self, *launcher):
+        with tempfile.TemporaryDirectory() as folder:
+            marker = Path(folder) / "ready"
+            script = f"plugin load {PLUGIN}\npair_style nvalchemi\nprint ready file {marker}\n"
+            return libraries_in_maps(
+                maps_while_running([*launcher, LAMMPS, "-log", "none"], script, marker)
+            )
+
+    def expect_own_libraries(self, libraries):
+        names = " ".join(map(os.path.basename, libraries))
+        for part in ("libtorch_cpu", "libmpi", "libnvalchemi_kernels", "libnvalchemi_lmp_"):
+            self.assertIn(part, names)
+        self.assertEqual(foreign_libraries(libraries, FOLDERS), [])
+
+    def test_maps_only_libraries_of_environment_build_and_system(self):
+        self.expect_own_libraries(self.mapped())
+
+    def test_loads_the_plugin_without_the_loader_cache(self):
+        self.expect_own_libraries(self.mapped(LOADER, "--inhibit-cache"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The shell functions of cmake/setup: missing packages, interrupted and concurrent set-ups."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+SETUP = Path(__file__).resolve().parents[2] / "cmake" / "setup"
+PROGRAMS = (
+    "awk bash cat chmod cut date df dirname flock grep head id "
+    "mkdir mv nproc rm sed sha256sum sleep sort true"
+).split()
+
+
+class SetupScripts(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        self.cache = self.root / "cache"
+        self.bin = self.root / "bin"
+        self.bin.mkdir()
+        for name in PROGRAMS:
+            (self.bin / name).symlink_to(shutil.which(name))
+
+    def program(self, name, text):
+        path = self.bin / name
+        path.unlink(missing_ok=True)
+        path.write_text(f"#!/bin/bash\n{text}\n")
+        path.chmod(0o755)
+
+    def complete_system(self):
+        self.program(
+            "g++",
+            'case $1 in -dumpfullversion) echo 12.2.0 ;; *) echo "g++ (Debian) 12.2.0" ;; esac',
+        )
+        self.program("cmake", "echo cmake version 3.25.1")
+        self.program("make", "true")
+        self.program("python3", 'case "$*" in *version_info*) echo 3.11 ;; esac')
+
+    def command(self, script):
+        return ["bash", "-c", f"set -euo pipefail; . {SETUP}/environment.sh; {script}"]
+
+    def environment(self, **extra):
+        return {
+            "PATH": str(self.bin),
+            "HOME": str(self.root),
+            "NVALCHEMI_CACHE": str(self.cache),
+            **extra,
+        }
+
+    def run_script(self, script, **extra):
+        return subprocess.run(
+            self.command(script),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=self.environment(**extra),
+        )
+
+
+class SystemPackages(SetupScripts):
+    def check(self, **extra):
+        return self.run_script("nvalchemi_check_system_packages", **extra)
+
+    def expect_missing(self, result, *parts):
+        self.assertEqual(result.returncode, 1, result.stdout)
+        for part in ("system packages are missing", "apt-get install -y", *parts):
+            self.assertIn(part, result.stderr)
+
+    def test_accepts_a_complete_system(self):
+        self.complete_system()
+
+        result = self.check()
+
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_names_all_that_is_missing_in_one_line(self):
+        self.expect_missing(self.check(), "apt-get install -y g++ cmake make python3-venv")
+
+    def test_refuses_an_old_compiler(self):
+        self.complete_system()
+        self.program(
+            "g++",
+            'case $1 in -dumpfullversion) echo 11.4.0 ;; *) echo "g++ (Debian) 11.4.0" ;; esac',
+        )
+
+        self.expect_missing(self.check(), "is version 11.4.0, expected 12 or later")
+
+    def test_refuses_an_old_cmake(self):
+        self.complete_system()
+        self.program("cmake", "echo cmake version 3.18.4")
+
+        self.expect_missing(self.check(), "cmake is version 3.18.4, expected 3.22 or later")
+
+    def test_names_the_venv_package_of_the_python_at_hand(self):
+        self.complete_system()
+        self.program("python3", 'case "$*" in *version_info*) echo 3.13 ;; *) exit 1 ;; esac')
+
+        self.expect_missing(self.check(), "-y python3.13-venv")
+
+    def test_refuses_an_old_python(self):
+        self.complete_system()
+        self.program("python3", 'case "$*" in *version_info*) echo 3.9 ;; esac')
+
+        self.expect_missing(self.check(), "'python3' is 3.9, expected 3.11 or later")
+
+
+class Environments(SetupScripts):
+    FILL = 'fill() { echo filling; echo content >"$1/content"; }; '
+
+    def setUp(self):
+        super().setUp()
+        self.complete_system()
+        self.cache.mkdir()
+        # `python3 -m venv DIR` makes a folder with a python3 that starts.
+        self.program(
+            "python3",
+            'd=${@: -1}/bin; mkdir -p "$d"; echo "#!/bin/bash" >"$d/python3"; chmod +x "$d"/*',
+        )
+
+    def make(self, fill=FILL):
+        return self.run_script(
+            f'{fill} nvalchemi_with_lock "$NVALCHEMI_CACHE/e.lock" '
+            'nvalchemi_make_environment "$NVALCHEMI_CACHE/e" python3 1 fill'
+        )
+
+    def test_is_made_once(self):
+        first, second = self.make(), self.make()
+
+        self.assertIn("filling", first.stdout, first.stderr)
+        self.assertNotIn("filling", second.stdout)
+        self.assertIn("using ", second.stdout)
+
+    def test_is_made_anew_after_a_failed_set_up(self):
+        failed = self.make('fill() { echo half >"$1/half"; false; };')
+        mended = self.make()
+
+        self.assertNotEqual(failed.returncode, 0)
+        self.assertIn("left unfinished", mended.stdout)
+        self.assertEqual(mended.returncode, 0)
+        self.assertFalse((self.cache / "e" / "half").exists())
+        self.assertTrue((self.cache / "e" / "nvalchemi.stamp").exists())
+
+    def test_is_made_anew_after_a_killed_set_up(self):
+        self.make('fill() { echo half >"$1/half"; kill -KILL $$; };')
+        mended = self.make()
+
+        self.assertIn("left unfinished", mended.stdout)
+        self.assertTrue((self.cache / "e" / "content").exists())
+
+    def test_is_made_anew_when_its_python_is_gone(self):
+        self.make()
+        (self.cache / "e" / "bin" / "python3").unlink()
+
+        self.assertIn("filling", self.make().stdout)
+
+    def test_is_made_by_one_of_two_concurrent_set_ups(self):
+        script = (
+            'fill() { echo filling; sleep 2; }; nvalchemi_with_lock "$NVALCHEMI_CACHE/e.lock" '
+            'nvalchemi_make_environment "$NVALCHEMI_CACHE/e" python3 1 fill'
+        )
+        running = [
+            subprocess.Popen(
+                self.command(script), stdout=subprocess.PIPE, text=True, env=self.environment()
+            )
+            for _ in range(2)
+        ]
+        outputs = [process.communicate(timeout=60)[0] for process in running]
+
+        self.assertEqual(sum("filling" in output for output in outputs), 1, outputs)
+        self.assertEqual(
+            sum("waiting for another set-up" in output for output in outputs), 1, outputs
+        )
+
+    def test_needs_room_on_the_disk(self):
+        result = self.run_script('nvalchemi_require_space "$NVALCHEMI_CACHE" 999999999')
+
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("expected at least 999999999 MB", result.stderr)
+        self.assertIn("set NVALCHEMI_CACHE", result.stderr)
+
+    def test_pip_failure_says_what_to_do(self):
+        result = self.run_script("nvalchemi_pip false install something")
+
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("pip install did not succeed", result.stderr)
+        self.assertIn("run the same command again", result.stderr)
+
+    def test_export_needs_a_python_that_torchscript_supports(self):
+        self.program("python3", 'case "$*" in *--version*) echo Python 3.14.1 ;; *) exit 1 ;; esac')
+
+        result = self.run_script("nvalchemi_export_env; echo reached")
+
+        self.assertNotIn("reached", result.stdout)
+        self.assertIn("exporting a model needs Python 3.11, 3.12 or 3.13", result.stderr)
+        self.assertIn("'python3' is Python 3.14.1", result.stderr)
+
+
+class Console(SetupScripts):
+    def test_prints_where_the_time_went(self):
+        result = self.run_script(
+            "nvalchemi_phase First true; nvalchemi_phase Second sleep 1; nvalchemi_print_times"
+        )
+
+        self.assertRegex(
+            result.stdout, r"Where the time went:\n +0 s  First\n +1 s  Second\n +\d s  in all"
+        )
+
+    def test_stops_at_a_phase_that_fails(self):
+        began = time.monotonic()
+        result = self.run_script("nvalchemi_phase First false; echo reached")
+
+        self.assertEqual((result.returncode, "reached" in result.stdout), (1, False))
+        self.assertLess(time.monotonic() - began, 30)
+
+    def test_cache_folder_follows_the_user(self):
+        script = "nvalchemi_cache_dir"
+        own = self.run_script(script).stdout.strip()
+        xdg = self.run_script(
+            "unset NVALCHEMI_CACHE; " + script, XDG_CACHE_HOME=str(self.root / "x")
+        ).stdout.strip()
+        home = self.run_script("unset NVALCHEMI_CACHE; " + script).stdout.strip()
+
+        self.assertEqual(own, os.path.realpath(self.cache))
+        self.assertEqual(xdg, os.path.realpath(self.root / "x" / "lammps-nvalchemi"))
+        self.assertEqual(home, os.path.realpath(self.root / ".cache" / "lammps-nvalchemi"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Each rule turns red on a planted violation and stays green on a clean tree."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import include_rule
+import text_rules
+
+LICENCE = "// SPDX-License-Identifier: GPL-2.0-only\n"
+
+
+class PlantedTree(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+
+    def plant(self, name, text):
+        """Write a file; '~' in it vanishes, so that this file itself breaks no rule."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace("~", ""))
+
+    def findings(self, rule):
+        return [str(finding) for finding in rule.check(self.root)]
+
+    def expect(self, rule, *expected):
+        found = self.findings(rule)
+        self.assertEqual(len(found), len(expected), found)
+        for text, part in zip(found, expected, strict=True):
+            self.assertIn(part, text)
+
+
+class IncludeRule(PlantedTree):
+    def test_accepts_what_each_layer_may_use(self):
+        self.plant("spec/a.hpp", '#include <vector>\n#include "spec/b.hpp"\n')
+        self.plant("spec/a.cpp", "#include <nlohmann/json.hpp>\n")
+        self.plant("kernels/k.cpp", '#include <torch/library.h>\n#include "spec/a.hpp"\n')
+        self.plant("potentials/p.hpp", '#include "kernels/k.hpp"\n')
+        self.plant(
+            "src/USER-NVALCHEMI/pair.cpp",
+            '#include "pair.h"\n#include <mpi.h>\n#include "potentials/p.hpp"\n',
+        )
+        self.expect(include_rule)
+
+    def test_rejects_a_higher_layer(self):
+        self.plant("spec/a.hpp", '#include "kernels/k.hpp"\n')
+        self.plant("kernels/k.cpp", '\n#include "potentials/p.hpp"\n')
+        self.plant("potentials/p.cpp", '#include "src/USER-NVALCHEMI/pair.h"\n')
+        self.expect(
+            include_rule,
+            "kernels/k.cpp:2: kernels/ must not include potentials/p.hpp",
+            "potentials/p.cpp:1: potentials/ must not include src/USER-NVALCHEMI/pair.h",
+            "spec/a.hpp:1: spec/ must not include kernels/k.hpp",
+        )
+
+    def test_rejects_mpi_and_lammps_below_the_glue(self):
+        self.plant("kernels/k.cpp", "#include <mpi.h>\n")
+        self.plant("potentials/p.cpp", '#include "lammps.h"\n')
+        self.expect(include_rule, "must not include mpi.h", "must not include lammps.h")
+
+    def test_rejects_torch_in_spec_and_json_in_a_header(self):
+        self.plant("potentials/p.hpp", "#include <nlohmann/json.hpp>\n")
+        self.plant("spec/a.cpp", "#  include <torch/script.h>\n")
+        self.expect(
+            include_rule, "must not include nlohmann/json.hpp", "must not include torch/script.h"
+        )
+
+    def test_rejects_torch_that_the_glue_reaches_through_a_header(self):
+        self.plant("potentials/internal.hpp", "#include <torch/script.h>\n")
+        self.plant("potentials/p.hpp", '#include "potentials/internal.hpp"\n')
+        self.plant("src/USER-NVALCHEMI/pair.h", '#include "potentials/p.hpp"\n')
+        self.expect(
+            include_rule, "pair.h -> potentials/p.hpp -> potentials/internal.hpp -> torch/script.h"
+        )
+
+    def test_allows_kokkos_in_kokkos_files_only(self):
+        self.plant("src/USER-NVALCHEMI/pair_kokkos.cpp", "#include <Kokkos_Core.hpp>\n")
+        self.plant("src/USER-NVALCHEMI/pair.cpp", "#include <Kokkos_Core.hpp>\n")
+        self.expect(include_rule, "USER-NVALCHEMI/pair.cpp:1:")
+
+
+class TextRules(PlantedTree):
+    def test_accepts_a_clean_tree(self):
+        self.plant("spec/a.hpp", LICENCE + "int a;  // ${x}/work/y, see CHANGELOG.md\n")
+        self.plant("run.sh", "#!/bin/sh\n# SPDX-License-Identifier: GPL-2.0-only\n")
+        self.plant(
+            "CHANGELOG.md", "The issue with 3 ranks: https://docs.lammps.org/Developer.html\n"
+        )
+        self.expect(text_rules)
+
+    def test_requires_the_licence_line(self):
+        self.plant("spec/a.hpp", "int a;\n")
+        self.plant("tool.py", "\n\n# SPDX-License-Identifier: GPL-2.0-only\n")
+        self.expect(text_rules, "spec/a.hpp:1: the first line", "tool.py:1: the first line")
+
+    def test_limits_the_length_of_code(self):
+        self.plant("spec/a.cpp", LICENCE + "\n" * 500)
+        self.plant("spec/b.cpp", LICENCE + "\n" * 499)
+        self.plant("guide.m" + "d", "\n" * 600)
+        self.expect(text_rules, "spec/a.cpp:501: has 501 lines")
+
+    def test_rejects_open_ends_and_what_only_its_authors_know(self):
+        planted = (
+            "TO~DO: later|see /ro~ot/x|in /ho~me/me|issue ~#3|from py~pi.org|eng~ineer A|Cl~aude"
+        )
+        for line in planted.split("|"):
+            with self.subTest(line):
+                self.plant("CHANGELOG.md", f"fine\n{line}\n")
+                self.expect(text_rules, "CHANGELOG.md:2: ")
+
+    def test_rejects_unknown_hosts(self):
+        self.plant("CHANGELOG.md", "https:~//example.com/x\n")
+        self.expect(text_rules, "links to example.com")
+
+    def test_rejects_a_mention_of_a_document_that_does_not_exist(self):
+        self.plant("spec/a.hpp", LICENCE + "// see notes.~md\n")
+        self.expect(text_rules, "spec/a.hpp:2: mentions notes")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+import torch
+from support import EXPORTERS, FIXTURES
+
+# isort: split
+from card import read_archive
+from evaluate import evaluate, rattled_rocksalt
+
+try:
+    import export_sevennet
+except SystemExit as missing:
+    if __name__ == "__main__":
+        print(f"SKIPPED: {missing}")
+        raise SystemExit(77) from missing
+    raise unittest.SkipTest(str(missing)) from missing
+
+LOADER = "/lib64/ld-linux-x86-64.so.2"
+
+
+def calculator(dtype):
+    """The package's own calculator of the packaged SevenNet-0."""
+    return export_sevennet.package_calculator(*export_sevennet.load_network("7net-0", dtype), dtype)
+
+
+class ExportSevenNet(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder, cls.archives = folder.name, {}
+        for dtype in ("float64", "float32"):
+            path = str(Path(folder.name) / f"{dtype}.pt")
+            export_sevennet.main(["--dtype", dtype, "--output", path])
+            cls.archives[dtype] = read_archive(path)
+
+    def deviations(self, dtype, atoms):
+        """Largest deviation from the package's calculator, relative to the largest value."""
+        module, card = self.archives[dtype]
+        ours = evaluate(module, card, atoms)
+        theirs = export_sevennet.calculator_numbers(calculator(getattr(torch, dtype)), atoms)
+        return {k: np.abs(ours[k] - theirs[k]).max() / np.abs(theirs[k]).max() for k in theirs}
+
+    def test_agrees_with_the_packages_calculator_to_rounding(self):
+        # Structures that differ from the one in the card: another size, other elements.
+        structures = (
+            rattled_rocksalt(repeat=2, seed=11),
+            rattled_rocksalt(("Mg", "O"), 4.2, seed=12),
+        )
+        for dtype, allowed in (("float64", 1e-11), ("float32", 2e-5)):
+            for atoms in structures:
+                for quantity, deviation in self.deviations(dtype, atoms).items():
+                    # Trained in single precision, the network is not exactly invariant under
+                    # rotations, so that its stress has an antisymmetric part, which the
+                    # calculator drops.
+                    bar = 10 * allowed if quantity == "stress" else allowed
+                    self.assertLess(deviation, bar, (dtype, quantity))
+
+    def test_float32_differs_from_float64_so_that_both_comparisons_mean_something(self):
+        atoms = rattled_rocksalt(repeat=2, seed=11)
+        wide = evaluate(*self.archives["float64"], atoms)["forces"]
+        narrow = evaluate(*self.archives["float32"], atoms)["forces"]
+
+        self.assertGreater(np.abs(wide - narrow).max(), 1e-8)
+
+    def test_card_states_what_the_network_takes(self):
+        card = self.archives["float64"][1]
+
+        self.assertEqual(
+            card["inputs"],
+            {
+                "x": {"role": "species_index"},
+                "edge_index": {"role": "edge_index"},
+                "edge_vec": {"role": "edge_vectors"},
+            },
+        )
+        self.assertEqual(
+            (card["cutoff"], card["expected_exchanges"], card["forces"]), (5.0, 4, "edge_vectors")
+        )
+        self.assertEqual(len(card["species"]), 89)
+
+    def test_network_ends_at_atomic_energies_and_differentiates_nothing(self):
+        for module, _ in self.archives.values():
+            for absent in ("autograd", "requires_grad_", "inferred_total_energy", '"cpu"'):
+                self.assertNotIn(absent, module.code)
+
+    def test_equals_the_independent_fixture_archive(self):
+        models = FIXTURES / "models"
+        if not (models / "sevennet_0_f64.pt").exists():
+            self.skipTest(f"no fixtures in {models}; set NVALCHEMI_FIXTURES")
+        module, card = self.archives["float64"]
+        for case in ("nacl64", "si64"):
+            atoms = json.loads((models / f"sevennet_0_{case}.json").read_text())
+
+            ours = evaluate(module, card, atoms)
+
+            for quantity in ("energy", "energies", "forces", "stress"):
+                np.testing.assert_allclose(ours[quantity], atoms[quantity], rtol=0, atol=1e-12)
+
+    def test_refuses_a_model_that_is_neither_packaged_nor_a_file(self):
+        with self.assertRaisesRegex(ValueError, "--model: got '7net-omni', expected one of 7net-0"):
+            export_sevennet.load_network("7net-omni", torch.float64)
+
+    def test_refuses_a_multi_fidelity_model(self):
+        import sevenn._const
+
+        with self.assertRaisesRegex(ValueError, "multi-fidelity model with the modalities .*PBE"):
+            export_sevennet.load_network(sevenn._const.SEVENNET_MF_0, torch.float64)
+
+    @unittest.skipUnless(os.path.exists(LOADER), f"no dynamic loader {LOADER}")
+    def test_runs_from_its_environment_alone_without_the_loader_cache(self):
+        path = str(Path(self.folder) / "isolated.pt")
+        command = [
+            LOADER,
+            "--inhibit-cache",
+            sys.executable,
+            str(EXPORTERS / "export_sevennet.py"),
+            "--output",
+            path,
+        ]
+        bare = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "CUDA_HOME")}
+
+        run = subprocess.run(
+            command,
+            env=dict(bare, PATH="/usr/bin:/bin", CUDA_VISIBLE_DEVICES=""),
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertTrue(os.path.exists(path))
+
+
+if __name__ == "__main__":
+    unittest.main(warnings="ignore")

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the LAMMPS tests share: models and crystals to run, assertions with the bars of the package.
+
+Every test file is a program: exit status 0 passes, 77 is skipped for lack of model archives.
+`--long` adds what takes too long for every change.
+"""
+import json
+import sys
+import tempfile
+import unittest
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from comparison import (Settings, alone_in_lammps_frame, case_in_lammps_frame, differences,
+                        magnitudes, opening_lines, pair_lines, run_decomposed)
+from installation import SKIP, NotInstalled, find_fixtures, find_installation
+from simulation import read_dump, run_lammps
+from structure import Structure, read_case, write_data
+
+LONG = "--long" in sys.argv
+CRYSTALS = ("nacl64", "si64")
+CASE_BARS = {"dE": 1e-8, "dEatom": 5e-9, "dF": 5e-9, "dS": 1e-10}    # eV, Angstrom
+RELATIVE_BAR = 1e-10
+
+
+@dataclass(frozen=True)
+class Model:
+    """An archive with its card and the prefix of its cases' names."""
+    name: str
+    archive: str
+    cutoff: float
+    exchanges: int
+    folder: str
+
+    def case(self, crystal):
+        """(structure, reference) of a crystal."""
+        names = [path for path in Path(self.folder).glob(f"*_{crystal}.json")
+                 if self.name.startswith(path.name[:-len(f"_{crystal}.json")])]
+        return read_case(max(names, key=lambda path: len(path.name)))
+
+    def settings(self, **options):
+        return Settings(archive=self.archive, **options)
+
+
+def models(*names):
+    """The named archives of the fixtures, or all of them."""
+    folder = find_fixtures()
+    found = []
+    for card_path in sorted(folder.glob("*.card.json")):
+        name = card_path.name[:-len(".card.json")]
+        card = json.loads(card_path.read_text())
+        if not names or name in names:
+            found.append(Model(name, str(folder / f"{name}.pt"), card["cutoff"],
+                               card.get("expected_exchanges", 0), str(folder)))
+    return found
+
+
+def model(name):
+    return models(name)[0]
+
+
+class LammpsTest(unittest.TestCase):
+    """A test that runs LAMMPS in a scratch folder of its own."""
+    maxDiff = None
+
+    def setUp(self):
+        self.installation = find_installation()
+        scratch = tempfile.TemporaryDirectory(prefix="nvalchemi-test-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+
+    def decomposed(self, structure, settings, ids=None):
+        return run_decomposed(self.installation, structure, settings, self.folder, ids)
+
+    def alone(self, structure, settings):
+        return alone_in_lammps_frame(self.installation, structure, settings)
+
+    def write_structure(self, structure, name="case.data", **options):
+        write_data(self.folder / name, structure, **options)
+
+    def script(self, structure, settings, lines):
+        """An input that reads case.data, sets the style up and goes on with `lines`."""
+        opening = opening_lines(self.installation, settings, structure.periodic)
+        return "\n".join([*opening, "read_data case.data",
+                          *pair_lines(settings, structure.species),
+                          f"neighbor {settings.skin:.17g} bin",
+                          "thermo_modify format float %.17g", *lines]) + "\n"
+
+    def run_input(self, script, ranks, **options):
+        return run_lammps(self.installation, script, ranks, self.folder,
+                          **{"timeout": 300, **options})
+
+    def run_structure(self, structure, settings, lines, **options):
+        """Write the structure, run `lines` on it and require success."""
+        self.write_structure(structure)
+        run = self.run_input(self.script(structure, settings, lines), settings.ranks, **options)
+        return run.require_success()
+
+    def snapshots(self, name):
+        return read_dump(self.folder / name)
+
+    def assert_same(self, found, expected, volume, relative=RELATIVE_BAR, note="", floor=None):
+        """Each quantity within `relative` of its own largest absolute value, or of its `floor`
+        where that is larger."""
+        largest = magnitudes(expected, volume)
+        for name, difference in differences(found, expected, volume).items():
+            scale = max(largest[name], (floor or {}).get(name, 0.0))
+            self.assertLessEqual(difference, relative * scale, f"{name} {note}: got "
+                                 f"{difference:.3e}, expected at most {relative * scale:.3e} "
+                                 f"({relative:g} of {scale:.3e})")
+
+    def assert_within(self, found, expected, volume, bars, note=""):
+        for name, difference in differences(found, expected, volume).items():
+            self.assertLessEqual(difference, bars[name], f"{name} {note}: got {difference:.3e}, "
+                                 f"expected at most {bars[name]:.3e}")
+
+    def assert_close(self, found, expected, relative=RELATIVE_BAR, note=""):
+        """Arrays equal within `relative` of the largest absolute expected value."""
+        found, expected = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
+        self.assertEqual(found.shape, expected.shape, note)
+        largest = np.max(np.abs(expected), initial=0.0)
+        difference = np.max(np.abs(found - expected), initial=0.0)
+        self.assertLessEqual(difference, relative * largest, f"{note}: got a difference of "
+                             f"{difference:.3e}, expected at most {relative * largest:.3e}")
+
+
+def cluster(symbols, positions, box):
+    """Atoms in an open orthogonal box that begins at the origin."""
+    return Structure(list(symbols), np.array(positions, dtype=float),
+                     np.diag(np.array(box, dtype=float)), (False, False, False))
+
+
+def main():
+    """Run the tests of the calling file."""
+    if find_fixtures() is None:
+        print("SKIPPED: no model archives: set NVALCHEMI_FIXTURES to a folder with models/*.pt")
+        raise SystemExit(SKIP)
+    try:
+        find_installation()
+    except NotInstalled as missing:
+        print(missing)
+        raise SystemExit(1)
+    arguments = [word for word in sys.argv if word != "--long"]
+    result = unittest.main(module="__main__", argv=arguments, exit=False, verbosity=2).result
+    raise SystemExit(0 if result.wasSuccessful() else 1)
+
+
+__all__ = ["CASE_BARS", "CRYSTALS", "LONG", "RELATIVE_BAR", "LammpsTest", "Model", "Settings",
+           "case_in_lammps_frame", "cluster", "differences", "main", "model", "models", "replace"]

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Input that cannot work ends every rank at once, with a message that says what to do."""
+import json
+from pathlib import Path
+
+from suite import LammpsTest, main, model
+
+SECONDS = 30
+
+
+class BadInput(LammpsTest):
+
+    def setUp(self):
+        super().setUp()
+        self.toy = model("toy_index_add")
+        self.structure = self.toy.case("nacl64")[0]
+        self.card = json.loads(Path(self.toy.archive).with_suffix(".card.json").read_text())
+
+    def refused(self, texts, coeff=None, style="nvalchemi", ranks=2, lines=("run 0",), **options):
+        coeff = coeff or f'pair_coeff * * "{self.toy.archive}" Na Cl'
+        settings = self.toy.settings(ranks=ranks, pair_lines=(f"pair_style {style}", coeff),
+                                     **options)
+        self.write_structure(self.structure)
+        run = self.run_input(self.script(self.structure, settings, lines), ranks, timeout=60)
+        message = " ".join(run.message.split())
+        self.assertNotIn(run.status, (0, None), message)
+        self.assertLess(run.seconds, SECONDS)
+        self.assertIn("ERROR", message)
+        for text in texts:
+            self.assertIn(text, message)
+
+    def refused_card(self, texts, **changes):
+        """The toy's card with changes: a value, or None to remove the key."""
+        card = dict(self.card)
+        for key, value in changes.items():
+            card.pop(key, None)
+            if value is not None:
+                card[key] = value
+        (self.folder / "changed.card.json").write_text(json.dumps(card))
+        self.refused(["changed.card.json", *texts], style="nvalchemi card changed.card.json")
+
+    def test_archive_is_missing(self):
+        self.refused(["cannot read model archive 'nowhere.pt'", "No such file", "Check the name"],
+                     "pair_coeff * * nowhere.pt Na Cl")
+
+    def test_archive_is_a_folder(self):
+        (self.folder / "folder.pt").mkdir()
+        self.refused(["folder.pt", "it is a folder"], "pair_coeff * * folder.pt Na Cl")
+
+    def test_archive_is_empty(self):
+        (self.folder / "empty.pt").write_bytes(b"")
+        self.refused(["empty.pt"], "pair_coeff * * empty.pt Na Cl")
+
+    def test_archive_is_no_torchscript(self):
+        (self.folder / "text.pt").write_text("this is no archive\n" * 100)
+        self.refused(["text.pt", "no zip archive", "torch.jit.save"],
+                     "pair_coeff * * text.pt Na Cl")
+
+    def test_archive_is_cut_short(self):
+        whole = Path(self.toy.archive).read_bytes()
+        (self.folder / "short.pt").write_bytes(whole[:len(whole) // 2])
+        self.refused(["short.pt", "LibTorch cannot load"], "pair_coeff * * short.pt Na Cl")
+
+    def test_archive_has_no_card(self):
+        (self.folder / "bare.pt").write_bytes(Path(self.toy.archive).read_bytes())
+        self.refused(["bare.pt", "without a model card", "bare.card.json"],
+                     "pair_coeff * * bare.pt Na Cl")
+
+    def test_card_lacks_a_field(self):
+        for key in ("cutoff", "species", "outputs", "dtype"):
+            with self.subTest(key=key):
+                self.refused_card([key], **{key: None})
+
+    def test_card_has_a_wrong_field(self):
+        for key, value, text in (("cutoff", "five", "a number"), ("rows", "flat", "folded"),
+                                 ("dtype", "float16", "float64"), ("kutoff", 5.0, "kutoff"),
+                                 ("format_version", 2, "format_version"),
+                                 ("expected_exchanges", 7, "expected_exchanges")):
+            with self.subTest(key=key):
+                self.refused_card([key, text], **{key: value})
+
+    def test_card_is_no_json(self):
+        (self.folder / "broken.json").write_text('{"format": "nvalchemi-model",')
+        self.refused(["broken.json"], style="nvalchemi card broken.json")
+
+    def test_unknown_element(self):
+        self.refused(["got element 'Xx' for atom type 2", "expected one that the model knows"],
+                     f'pair_coeff * * "{self.toy.archive}" Na Xx')
+
+    def test_wrong_number_of_elements(self):
+        for symbols in ("Na", "Na Cl Cl"):
+            self.refused([f"got {len(symbols.split())} element symbols, expected 2"],
+                         f'pair_coeff * * "{self.toy.archive}" {symbols}')
+
+    def test_null_without_hybrid(self):
+        self.refused(["got NULL for atom type 2", "hybrid"],
+                     f'pair_coeff * * "{self.toy.archive}" Na NULL')
+
+    def test_pair_coeff_for_some_types_only(self):
+        self.refused(["expected '* * FILE El1 El2 ...'"],
+                     f'pair_coeff 1 2 "{self.toy.archive}" Na Cl')
+
+    def test_unknown_keywords_and_values(self):
+        for words, text in (("devise cpu", "got unknown keyword 'devise'"),
+                            ("device gpu", "keyword device: got 'gpu', expected auto, cpu"),
+                            ("threads 0", "keyword threads: got '0'"),
+                            ("exclusions maybe", "expected allow or refuse"),
+                            ("card", "keyword card: got no value")):
+            with self.subTest(words=words):
+                self.refused([text], style=f"nvalchemi {words}")
+
+    def test_units_without_a_physical_meaning(self):
+        for units in ("lj", "si", "electron"):
+            with self.subTest(units=units):
+                self.refused([f"got '{units}', expected 'metal' or 'real'"], units=units)
+
+    def test_one_rank_gives_the_same_messages(self):
+        self.refused(["cannot read model archive 'nowhere.pt'"],
+                     "pair_coeff * * nowhere.pt Na Cl", ranks=1)
+
+    def test_atoms_on_top_of_each_other(self):
+        self.structure.positions[1] = self.structure.positions[0]
+        self.refused(["not finite"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Forces and stress of a run on two unequal parts against central differences of its energy."""
+from dataclasses import replace
+
+import numpy as np
+
+from comparison import VOIGT
+from suite import LONG, LammpsTest, main, model
+from simulation import read_thermo, vectors
+from structure import to_restricted_frame
+
+STEP = 1e-4    # Angstrom, and strain
+WEIGHTS = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))    # 4-point first derivative
+FAMILIES = ("toy_index_add", "nequip_rand_f64_energy", "mace_rand_f64", "allegro_rand_f64_energy",
+            "d3bj_pbe", "sevennet_0_f64")
+CUT = 0.3    # fraction of the box that the first rank owns
+
+
+def write_snapshots(path, structures):
+    """A text dump in LAMMPS's restricted triclinic format, one structure a step."""
+    with open(path, "w") as stream:
+        for step, structure in enumerate(structures):
+            (lx, _, _), (xy, ly, _), (xz, yz, lz) = structure.cell
+            low = np.array([min(0, xy, xz, xy + xz), min(0, yz), 0]) + structure.origin
+            high = np.array([lx + max(0, xy, xz, xy + xz), ly + max(0, yz), lz]) + structure.origin
+            stream.write(f"ITEM: TIMESTEP\n{step}\nITEM: NUMBER OF ATOMS\n{len(structure)}\n"
+                         "ITEM: BOX BOUNDS xy xz yz pp pp pp\n")
+            for axis, tilt in enumerate((xy, xz, yz)):
+                stream.write(f"{low[axis]:.17g} {high[axis]:.17g} {tilt:.17g}\n")
+            stream.write("ITEM: ATOMS id type x y z\n")
+            for k, x in enumerate(structure.positions):
+                kind = structure.species.index(structure.symbols[k]) + 1
+                stream.write(f"{k + 1} {kind} {x[0]:.17g} {x[1]:.17g} {x[2]:.17g}\n")
+
+
+def strained(structure, a, b, strain):
+    matrix = np.eye(3)
+    matrix[b, a] += strain    # x_a += strain * x_b for row vectors
+    return replace(structure, cell=structure.cell @ matrix, positions=structure.positions @ matrix)
+
+
+class FiniteDifferences(LammpsTest):
+
+    def chosen_atoms(self, structure, count):
+        """Atoms next to the cut, and one in each part."""
+        fractions = (structure.positions @ np.linalg.inv(structure.cell))[:, 0]
+        order = np.argsort(abs(fractions - CUT))
+        return [order[0], np.argmin(abs(fractions - CUT / 2)), order[-1]][:count]
+
+    def check(self, name, crystal, natoms):
+        archive = model(name)
+        structure = to_restricted_frame(archive.case(crystal)[0])
+        atoms = self.chosen_atoms(structure, natoms)
+        moves = []
+        for atom in atoms:
+            for axis in range(3):
+                for k, _ in WEIGHTS:
+                    moved = structure.positions.copy()
+                    moved[atom, axis] += k * STEP
+                    moves.append(structure.translated(moved - structure.positions))
+        # VOIGT's (a, b) with a <= b keeps the cell in LAMMPS's frame: x_a moves with x_b
+        moves += [strained(structure, a, b, k * STEP) for a, b in VOIGT for k, _ in WEIGHTS]
+        write_snapshots(self.folder / "moves.dump", moves)
+
+        settings = archive.settings(ranks=2, processors="2 1 1")
+        lines = [f"balance 1.0 x {CUT}", "compute virial all pressure NULL virial",
+                 "thermo_style custom step pe vol " + " ".join(f"c_virial[{k + 1}]"
+                                                              for k in range(6)),
+                 "thermo_modify format float %.17g", "thermo 1",
+                 "dump forces all custom 1 forces.dump id fx fy fz",
+                 "dump_modify forces sort id format float %.17g", "run 0", "undump forces",
+                 "rerun moves.dump dump x y z box yes"]
+        run = self.run_structure(structure, settings, lines, timeout=1200)
+        first, rerun = read_thermo(run.log)
+        forces = vectors(self.snapshots("forces.dump")[0], "fx fy fz")
+        energies = iter(rerun["PotEng"])
+        self.assertEqual(len(rerun["PotEng"]), len(moves))
+        slope = lambda: sum(weight * next(energies) for _, weight in WEIGHTS) / STEP
+
+        expected = np.array([[-slope() for _ in range(3)] for _ in atoms])
+        worst = np.max(abs(forces[atoms] - expected)) / np.max(abs(forces))
+        self.assertLessEqual(worst, 1e-6, f"forces of {name} on {crystal}")
+
+        virial = np.array([first[f"c_virial[{k + 1}]"][0] for k in range(6)])
+        stress = -virial / 1.6021765e6
+        expected = np.array([slope() for _ in VOIGT]) / structure.volume
+        worst = np.max(abs(stress - expected)) / np.max(abs(stress))
+        self.assertLessEqual(worst, 1e-6, f"stress of {name} on {crystal}")
+
+    def test_each_family(self):
+        for name in FAMILIES:
+            for crystal in ("nacl64", "si64") if LONG else ("nacl64",):
+                with self.subTest(model=name, crystal=crystal):
+                    self.check(name, crystal, 3 if LONG or "sevennet" not in name else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every archive on both crystals gives the same numbers on any number of ranks as it gives alone,
+and the numbers that its package computed; each rank makes the exchanges that the card states."""
+from suite import (CASE_BARS, CRYSTALS, LONG, LammpsTest, case_in_lammps_frame, main, models)
+from structure import random_rotation
+
+RANKS = (1, 2, 3, 4)
+# crystal -> ranks that are run for every change; the rest only in the long form
+SHORT = {"nacl64": (1, 2, 3, 4), "si64": (3,)}
+TURNED_SHORT = {"nacl64": (), "si64": (2,)}
+
+
+class Parity(LammpsTest):
+
+    def check(self, model, crystal, ranks, seed=None, axes=(0, 1, 2)):
+        structure, reference = model.case(crystal)
+        if seed is not None:
+            rotation = random_rotation(seed)
+            structure, reference = structure.rotated(rotation), reference.rotated(rotation)
+        structure = structure.reordered(axes)
+        alone = self.alone(structure, model.settings())
+        expected = case_in_lammps_frame(structure, reference)
+        for count in ranks:
+            with self.subTest(model=model.name, crystal=crystal, ranks=count, seed=seed):
+                found = self.decomposed(structure, model.settings(ranks=count))
+                self.assert_same(found.reference, alone, structure.volume, note="against alone")
+                self.assert_within(found.reference, expected, structure.volume, CASE_BARS,
+                                   note="against the case")
+                self.assertEqual(found.exchanges, {"forward": model.exchanges,
+                                                   "backward": model.exchanges})
+
+    def test_crystals_as_they_are(self):
+        for model in models():
+            for crystal in CRYSTALS:
+                self.check(model, crystal, RANKS if LONG else SHORT[crystal])
+
+    def test_crystals_turned_and_with_other_vectors_along_x(self):
+        for model in models():
+            for crystal in CRYSTALS:
+                self.check(model, crystal, RANKS if LONG else TURNED_SHORT[crystal], seed=2024,
+                           axes=(1, 2, 0))
+
+
+if __name__ == "__main__":
+    main()

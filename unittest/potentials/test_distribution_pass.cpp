@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <gtest/gtest.h>
+
+#include "potentials/session.hpp"
+#include "unittest/potentials/scripted_network.hpp"
+
+namespace nvalchemi {
+
+namespace {
+
+struct Outcome {
+    bool refused = false;
+    std::string text;  ///< of the refusal, or the listing
+    std::size_t exchanges = 0;
+};
+
+/// Load a network with the self-test on: what loads has reproduced the undecomposed model on
+/// three unequal parts, one of them empty.
+Outcome load(const std::string& body, const std::string& extra_inputs = "") {
+    SessionOptions options;
+    options.path = "network.pt";
+    options.device = "cpu";
+    options.card_text = scripted_card(extra_inputs);
+    options.card_path = "network.card.json";
+    Outcome outcome;
+    try {
+        const Session session(scripted_archive(message_network(body)), options);
+        outcome.text = session.listing();
+        for (const auto& event : session.schedule())
+            outcome.exchanges += event.kind == ExchangeEvent::Kind::Forward;
+    } catch (const ModelError& error) {
+        outcome.refused = true;
+        outcome.text = error.what();
+    }
+    return outcome;
+}
+
+void expect_exchanges(const std::string& body, std::size_t count,
+                      const std::string& extra_inputs = "") {
+    const auto outcome = load(body, extra_inputs);
+    EXPECT_FALSE(outcome.refused) << outcome.text;
+    EXPECT_EQ(outcome.exchanges, count) << outcome.text;
+}
+
+/// Refused with a text that has all of `parts`, the source line of the network among them.
+void expect_refusal(const std::string& body, const std::vector<std::string>& parts) {
+    const auto outcome = load(body);
+    EXPECT_TRUE(outcome.refused) << "it was let through: " << outcome.text;
+    for (const auto& part : parts)
+        EXPECT_NE(outcome.text.find(part), std::string::npos)
+            << "expected '" << part << "' in: " << outcome.text;
+}
+
+const char* const LAYER =
+    "    h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m)\n";
+
+}  // namespace
+
+TEST(DistributionPass, NeedsNoExchangeForOneLayer) { expect_exchanges(LAYER, 0); }
+
+TEST(DistributionPass, ExchangesOnceBetweenTwoLayers) {
+    expect_exchanges(std::string(LAYER) + LAYER, 1);
+}
+
+TEST(DistributionPass, FollowsMaskedEdges) {
+    expect_exchanges(R"(
+    k = r < 4.0
+    i = i[k]
+    j = j[k]
+    g = (m * (torch.relu(4.0 - r) ** 3).unsqueeze(-1))[k]
+    h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * g)
+    h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * g)
+)",
+                     1);
+}
+
+TEST(DistributionPass, FollowsAMaskedEdgeIndex) {
+    expect_exchanges(R"(
+    k = r < 4.0
+    kept = edge_index[:, k]
+    g = (m * (torch.relu(4.0 - r) ** 3).unsqueeze(-1))[k]
+    h = h + torch.zeros_like(h).index_add(0, kept[0], (h[kept[1]] @ self.w) * g)
+    h = h + torch.zeros_like(h).index_add(0, kept[0], (h[kept[1]] @ self.w) * g)
+)",
+                     1);
+}
+
+TEST(DistributionPass, FollowsUnbind) {
+    expect_exchanges("    i, j = torch.unbind(edge_index)\n" + std::string(LAYER) + LAYER, 1);
+}
+
+TEST(DistributionPass, FollowsATransposedEdgeIndex) {
+    expect_exchanges("    pairs = edge_index.t().contiguous()\n    i = pairs[:, 0]\n"
+                     "    j = pairs[:, 1]\n" +
+                         std::string(LAYER) + LAYER,
+                     1);
+}
+
+TEST(DistributionPass, UnrollsALoopOverLayers) {
+    expect_exchanges(R"(
+    for layer in range(int(n) * 0 + 3):
+        h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m)
+)",
+                     2);
+}
+
+TEST(DistributionPass, RefreshesADegreeFeature) {
+    expect_exchanges(R"(
+    degree = torch.bincount(i, minlength=n).to(h.dtype).unsqueeze(1)
+    h = h * torch.log1p(degree)
+    h = torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m)
+)",
+                     1);
+}
+
+TEST(DistributionPass, RefusesAMeanOverNodes) {
+    expect_refusal("    h = h + torch.zeros_like(h).index_add(0, i, m)\n    h = h - h.mean(0)\n",
+                   {"aten::mean", "reduces or mixes all rows", ":"});
+}
+
+TEST(DistributionPass, FollowsAScatterIntoAView) {
+    expect_exchanges(R"(
+    out = torch.zeros_like(h)
+    v = out[:, :2]
+    v.index_add_(0, i, (m @ self.w)[:, :2])
+    h = h + torch.zeros_like(h).index_add(0, i, out[j] * m)
+)",
+                     1);
+}
+
+TEST(DistributionPass, FollowsTorchGather) {
+    expect_exchanges(std::string(LAYER) + R"(
+    g = torch.gather(h, 0, j.unsqueeze(1).expand(-1, 4))
+    h = torch.zeros_like(h).index_add(0, i, g * m)
+)",
+                     1);
+}
+
+TEST(DistributionPass, RefusesAnAdjacencyMatrix) {
+    expect_refusal(R"(
+    a = torch.zeros([n, n], dtype=h.dtype).index_put([i, j], m.sum(1), accumulate=True)
+    h = torch.relu(a @ h @ self.w)
+    h = a @ h
+)",
+                   {"two dimensions"});
+}
+
+TEST(DistributionPass, FoldsSumsOverSenders) {
+    const auto outcome = load(R"(
+    g = ((h[j] * h[i]) @ self.w) * m
+    h = torch.zeros_like(h).index_add(0, i, g).index_add(0, j, g)
+)");
+    EXPECT_FALSE(outcome.refused) << outcome.text;
+    EXPECT_NE(outcome.text.find("halo_correct"), std::string::npos) << outcome.text;
+}
+
+TEST(DistributionPass, FoldsInPlaceSumsOverSendersIntoAFullAccumulator) {
+    const auto outcome = load(R"(
+    h = h + torch.zeros_like(h).index_add(0, i, m)
+    h.index_add_(0, j, m @ self.w)
+    h = torch.tanh(h)
+    h = h + torch.zeros_like(h).index_add(0, i, h[j] * m)
+)");
+    EXPECT_FALSE(outcome.refused) << outcome.text;
+    EXPECT_NE(outcome.text.find("halo_correct"), std::string::npos) << outcome.text;
+}
+
+TEST(DistributionPass, KeepsNormsOfStaleRowsFromReachingOwners) {
+    expect_exchanges(R"(
+    s = torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m)
+    h = h + s / torch.linalg_vector_norm(s, dim=1, keepdim=True)
+    s = torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m)
+    h = h * s / s.norm(p=2, dim=1, keepdim=True)
+    h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m)
+)",
+                     2);
+}
+
+TEST(DistributionPass, AcceptsASoftmaxOverTheEdgesOfAReceiver) {
+    expect_exchanges(R"(
+    a = (m * h[j]).sum(1)
+    top = torch.full([n], -1e30, dtype=h.dtype).scatter_reduce(0, i, a.detach(), reduce='amax')
+    w = torch.exp(a - top[i]) * fc.squeeze(1)
+    norm = torch.zeros([n], dtype=h.dtype).index_add(0, i, w)
+    h = torch.zeros_like(h).index_add(0, i, h[j] * (w / norm[i]).unsqueeze(1))
+    h = torch.zeros_like(h).index_add(0, i, h[j] * m)
+)",
+                     1);
+}
+
+TEST(DistributionPass, RefusesASoftmaxOverAllNodes) {
+    expect_refusal(std::string(LAYER) + "    h = torch.softmax(h, dim=0)\n", {"aten::softmax"});
+}
+
+TEST(DistributionPass, RefusesAMaximumPerSender) {
+    expect_refusal(R"(
+    h = torch.full_like(h, -1e30).scatter_reduce(0, j.unsqueeze(1).expand_as(m), m, reduce='amax')
+)",
+                   {"per sender"});
+}
+
+TEST(DistributionPass, RefusesRowNumbersAsData) {
+    expect_refusal("    h = h * torch.arange(n).to(h.dtype).unsqueeze(1)\n" + std::string(LAYER),
+                   {"row numbers are used as data"});
+    expect_refusal("    half = (i < j).to(h.dtype).unsqueeze(1)\n"
+                   "    h = torch.zeros_like(h).index_add(0, i, h[j] * m * half)\n",
+                   {"row numbers are used as data"});
+}
+
+TEST(DistributionPass, RefusesRandomNumbers) {
+    expect_refusal("    h = h + torch.randn_like(h)\n", {"random numbers"});
+}
+
+TEST(DistributionPass, RefusesTheNumberOfRowsAsData) {
+    expect_refusal(std::string(LAYER) + "    h = h / n\n", {"number of rows"});
+}
+
+TEST(DistributionPass, RefusesABranchThatDependsOnTheNumberOfEdges) {
+    expect_refusal("    if vec.size(0) == 0:\n        h = h * 0\n    else:\n    " +
+                       std::string(LAYER),
+                   {"ranks could take different branches"});
+}
+
+TEST(DistributionPass, RefusesAReverseEdgeIndex) {
+    expect_refusal("    edge_state = m[j]\n    h = h + torch.zeros_like(h).index_add(0, i, edge_state)\n",
+                   {"reverse-edge"});
+}
+
+TEST(DistributionPass, RefusesASizeTakenFromData) {
+    expect_refusal("    size = int(j.max()) + 1\n    h = torch.zeros([size, 4], dtype=h.dtype)"
+                   ".index_add(0, i, m)\n",
+                   {"differ"});
+}
+
+TEST(DistributionPass, RefusesSelfLoops) {
+    expect_refusal(R"(
+    own = torch.arange(n)
+    i = torch.cat([i, own])
+    j = torch.cat([j, own])
+    g = torch.cat([m, h])
+    h = torch.zeros_like(h).index_add(0, i, g)
+)",
+                   {""});
+}
+
+TEST(DistributionPass, AcceptsOwnedRowsAlone) {
+    expect_exchanges(R"(
+    owned = int(data['nlocal'])
+    s = torch.zeros([owned, 4], dtype=h.dtype).index_add(0, i, (h[j] @ self.w) * m)
+    h = h[:owned] + s / (1.0 + s.norm(p=2, dim=1, keepdim=True))
+    s = torch.zeros([owned, 4], dtype=h.dtype).index_add(0, i, (h[j] @ self.w) * m)
+    h = h + s
+)",
+                     1, R"(, "nlocal": {"role": "n_owned"})");
+}
+
+TEST(DistributionPass, SumsASystemValueOverRanksBeforeANonlinearUse) {
+    const auto outcome = load(std::string(LAYER) + R"(
+    total = torch.tanh(h).sum(0)
+    h = h * torch.sigmoid(total * 0.1)
+)");
+    EXPECT_FALSE(outcome.refused) << outcome.text;
+    EXPECT_NE(outcome.text.find("system_sum"), std::string::npos) << outcome.text;
+}
+
+TEST(DistributionPass, ListsWidthAndSourceLine) {
+    const auto outcome = load(std::string(LAYER) + LAYER);
+    EXPECT_NE(outcome.text.find("1. halo_forward, width 4"), std::string::npos) << outcome.text;
+    EXPECT_NE(outcome.text.find(":"), std::string::npos) << outcome.text;
+}
+
+TEST(DistributionPass, ExchangesTheNarrowestValue) {
+    // (rows, 4) -> (rows, 1) -> (rows, 4): the cut is the single column
+    const auto outcome = load(std::string(LAYER) + R"(
+    charge = torch.tanh(h).sum(1, keepdim=True)
+    h = charge * self.u.sum(0)
+    h = torch.zeros_like(h).index_add(0, i, h[j] * m)
+)");
+    EXPECT_NE(outcome.text.find("halo_forward, width 1"), std::string::npos) << outcome.text;
+}
+
+}  // namespace nvalchemi

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Builds the package and runs its tests; installs what it needs, once, into a per-user cache.
+#
+#   bash unittest/run.sh [--quick | --long] [--export] [CTest arguments...]
+#
+#     (nothing)  the CI tier: every test that is not labelled long
+#     --quick    also leaves out the tests labelled slow: under two minutes once everything is built
+#     --long     every test
+#     --export   also makes the environment that exports models (a download of 2 to 3 GB), so that the tests
+#                of the exporters run; without it they run where that environment is there already
+#
+# CTest arguments narrow the choice, for example -L spec or -R halo. What can be set beforehand (caches,
+# an own LAMMPS or LibTorch, jobs) is listed in cmake/setup/environment.sh.
+set -euo pipefail
+
+. "$(dirname "${BASH_SOURCE[0]}")/../cmake/setup/environment.sh"
+
+usage() { sed -n '/^#   bash/,/^# an own/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+
+tier=ci
+find_or_make_export_env=nvalchemi_find_export_env
+ctest_arguments=()
+for argument in "$@"; do
+    case "${argument}" in
+        --quick) tier=quick ;;
+        --long) tier=long ;;
+        --export) find_or_make_export_env=nvalchemi_export_env ;;
+        -h | --help)
+            usage
+            exit 0
+            ;;
+        *) ctest_arguments+=("${argument}") ;;
+    esac
+done
+case "${tier}" in
+    quick) ctest_arguments+=(--label-exclude '^(long|slow)$') ;;
+    ci) ctest_arguments+=(--label-exclude '^long$') ;;
+esac
+
+find_fixtures() {
+    if [ -z "${NVALCHEMI_FIXTURES:-}" ] && [ -d "${NVALCHEMI_REPO}/../shared/fixtures" ]; then
+        NVALCHEMI_FIXTURES=$(cd "${NVALCHEMI_REPO}/../shared/fixtures" && pwd)
+        export NVALCHEMI_FIXTURES
+    fi
+    nvalchemi_say "model archives for tests: ${NVALCHEMI_FIXTURES:-none (tests that need them are skipped; set NVALCHEMI_FIXTURES)}"
+}
+
+build_with_tests() {
+    local warnings=OFF
+    [ -z "${CI:-}" ] || warnings=ON
+    nvalchemi_build -DNVALCHEMI_ENABLE_TESTS=ON "-DNVALCHEMI_WARNINGS_AS_ERRORS=${warnings}"
+}
+
+run_tests() {
+    ctest_status=0
+    ctest --test-dir "${NVALCHEMI_BUILD_DIR}" --parallel "$(nproc)" --output-on-failure --no-tests=error \
+        --output-junit "${NVALCHEMI_BUILD_DIR}/tests.xml" "${ctest_arguments[@]}" </dev/null || ctest_status=$?
+}
+
+find_fixtures
+nvalchemi_phase "System packages" nvalchemi_check_system_packages
+nvalchemi_phase "Runtime environment" nvalchemi_runtime_env
+nvalchemi_phase "GoogleTest" nvalchemi_gtest_source
+nvalchemi_phase "Formatters" nvalchemi_lint_env
+nvalchemi_phase "Export environment" "${find_or_make_export_env}"
+nvalchemi_phase "Build" build_with_tests
+nvalchemi_phase "Tests (${tier})" run_tests
+nvalchemi_print_times
+"${NVALCHEMI_ENV_DIR}/bin/python3" -I "${NVALCHEMI_REPO}/unittest/summarize.py" "${NVALCHEMI_BUILD_DIR}/tests.xml"
+exit "${ctest_status}"
