@@ -86,6 +86,7 @@ struct Effect {
     std::vector<Slot> reads_any_row;  ///< operands addressed by sender: must be fresh
     bool makes_partial = false;       ///< a system value summed over this rank's rows or edges
     bool makes_replicated = false;    ///< a collective sum
+    bool ignores_values = false;  ///< its result depends on shapes and dtypes alone
     PartialUse partial_use = PartialUse::Refused;
     bool differentiates = false;  ///< aten::grad: `inputs[0]` lists the scalars
     bool is_exchange = false;     ///< takes and returns the order token last

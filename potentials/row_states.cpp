@@ -100,7 +100,9 @@ class Replay {
         std::vector<Slot> partial;
         for (const auto slot : read)
             if (states_[slot].partial) partial.push_back(slot);
-        if (effect.differentiates || effect.makes_replicated) return false;
+        if (effect.differentiates || effect.makes_replicated || effect.ignores_values ||
+            multiplies_by_zero(instruction))
+            return false;
         if (partial.empty()) return effect.makes_partial;
         const bool placed_result =
             std::any_of(instruction.outputs.begin(), instruction.outputs.end(), [&](Slot slot) {
@@ -110,6 +112,14 @@ class Replay {
         for (const auto slot : partial)
             result_.shortfalls.push_back({Shortfall::Need::Replicated, at, slot});
         return effect.makes_partial;
+    }
+
+    /// x * 0.0, which models write to tie a value to an input: zero on every rank.
+    static bool multiplies_by_zero(const Instruction& instruction) {
+        if (instruction.name != "aten::mul" && instruction.name != "aten::mul_") return false;
+        const auto& factor = instruction.inputs[1].constant;
+        return instruction.inputs[1].slot == NO_SLOT && factor.isScalar() &&
+               factor.toScalar().toDouble() == 0.0;
     }
 
     bool is_linear(const Instruction& instruction, const Effect& effect,

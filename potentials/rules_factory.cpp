@@ -67,6 +67,7 @@ std::vector<AbstractPtr> apply_factory(TraceBuilder& builder, Call& call) {
         return builder.emit(call);
     }
     call.effect.rows = Effect::Rows::Complete;
+    call.effect.ignores_values = true;
     auto result = builder.emit(call)[0];
     place(builder, call, result, dims);
     return {result};

@@ -39,8 +39,9 @@ case "${tier}" in
 esac
 
 find_fixtures() {
-    if [ -z "${NVALCHEMI_FIXTURES:-}" ] && [ -d "${NVALCHEMI_REPO}/../shared/fixtures" ]; then
-        NVALCHEMI_FIXTURES=$(cd "${NVALCHEMI_REPO}/../shared/fixtures" && pwd)
+    local dir=${NVALCHEMI_FIXTURES:-${NVALCHEMI_REPO}/../shared/fixtures}
+    if [ -d "${dir}" ]; then
+        NVALCHEMI_FIXTURES=$(cd "${dir}" && pwd)
         export NVALCHEMI_FIXTURES
     fi
     nvalchemi_say "model archives for tests: ${NVALCHEMI_FIXTURES:-none (tests that need them are skipped; set NVALCHEMI_FIXTURES)}"
@@ -52,11 +53,14 @@ build_with_tests() {
     nvalchemi_build -DNVALCHEMI_ENABLE_TESTS=ON "-DNVALCHEMI_WARNINGS_AS_ERRORS=${warnings}"
 }
 
-run_tests() {
+run_ctest() {
     ctest_status=0
     ctest --test-dir "${NVALCHEMI_BUILD_DIR}" --parallel "$(nproc)" --output-on-failure --no-tests=error \
         --output-junit "${NVALCHEMI_BUILD_DIR}/tests.xml" "${ctest_arguments[@]}" </dev/null || ctest_status=$?
 }
+
+# Nobody rebuilds meanwhile.
+run_tests() { nvalchemi_with_lock "${NVALCHEMI_BUILD_DIR}/.lock" run_ctest; }
 
 find_fixtures
 nvalchemi_phase "System packages" nvalchemi_check_system_packages

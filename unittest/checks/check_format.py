@@ -28,7 +28,7 @@ def main():
     files = list_files(REPOSITORY)
     sources = [path for path in files if path.suffix in {".cpp", ".hpp", ".h", ".cu", ".cuh"}]
     scripts = [path for path in files if path.suffix == ".py"]
-    layout = ["-i"] if fix else ["--dry-run", "--Werror"]
+    layout = ["-i"] if fix else ["--dry-run", "--Werror", "--ferror-limit=1"]
     content = [
         run(["clang-format", "--style=file", *layout], sources),
         run(["ruff", "format", *([] if fix else ["--diff"])], scripts),

@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 SYSTEM_FOLDERS = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
-LOADER = next((str(path) for path in Path("/lib64").glob("ld-linux-*.so.*")), None)
+LOADERS = [*Path("/lib64").glob("ld-linux-*.so.*"), *Path("/lib").glob("ld-linux-*.so.*")]
+LOADER = str(LOADERS[0])
 
 
 def libraries_in_maps(text):
