@@ -118,6 +118,7 @@ std::vector<AbstractPtr> reshape_like(TraceBuilder& builder, Call& call) {
     if (builder.facts(input).space() != SPACE_NONE && builder.facts(result).space() == SPACE_NONE)
         TraceBuilder::refuse(call, "the rows or edges of its argument disappear");
     keep_content(builder, input, result);
+    if (call.base == "view" || call.base == "reshape") builder.settle_inferred_extents(result);
     return {result};
 }
 

@@ -194,6 +194,21 @@ void TraceBuilder::set_facts(const AbstractPtr& tensor, TensorFacts facts) {
     traced_.facts[tensor->slot] = std::move(facts);
 }
 
+void TraceBuilder::settle_inferred_extents(const AbstractPtr& result) {
+    const auto dims = facts(result).dims;
+    const auto& sample = result->probe[0].toTensor();
+    for (auto& input : traced_.program.code.back().inputs) {
+        if (!input.is_list || input.items.size() != dims.size()) continue;
+        for (std::size_t dim = 0; dim < dims.size(); ++dim) {
+            auto& extent = input.items[dim];
+            const bool inferred = extent.slot == NO_SLOT && !extent.is_list &&
+                                  extent.constant.isInt() && extent.constant.toInt() == -1;
+            if (inferred && dims[dim].space == SPACE_NONE)
+                extent.constant = sample.size(static_cast<std::int64_t>(dim));
+        }
+    }
+}
+
 Space TraceBuilder::new_edge_space(std::int64_t first, std::int64_t second) {
     extents_.push_back({first, second});
     return static_cast<Space>(extents_.size()) - 1;

@@ -57,6 +57,9 @@ class TraceBuilder {
     /// Facts of a tensor value. Of a fixed tensor: its rank, nothing placed.
     TensorFacts facts(const AbstractPtr& tensor) const;
     void set_facts(const AbstractPtr& tensor, TensorFacts facts);
+    /// In the last instruction, a reshape, write constant extents in place of -1: torch cannot
+    /// infer an extent on a rank without rows.
+    void settle_inferred_extents(const AbstractPtr& result);
 
     std::int64_t extent(Space space, int probe) const { return extents_[space][probe]; }
     Space new_edge_space(std::int64_t first, std::int64_t second);
