@@ -11,11 +11,11 @@ namespace nvalchemi {
 namespace {
 
 std::string describe(const ExchangeCall& call) {
-    constexpr const char* kKinds[] = {"forward", "reverse", "system_sum"};
-    constexpr const char* kTypes[] = {"float32", "float64", "int32", "int64"};
+    constexpr const char* kinds[] = {"forward", "reverse", "system_sum"};
+    constexpr const char* types[] = {"float32", "float64", "int32", "int64"};
     std::ostringstream text;
-    text << kKinds[static_cast<int>(call.event.kind)] << "(width " << call.event.width << ", "
-         << kTypes[static_cast<int>(call.block.type)] << ")";
+    text << kinds[static_cast<int>(call.event.kind)] << "(width " << call.event.width << ", "
+         << types[static_cast<int>(call.block.type)] << ")";
     return text.str();
 }
 

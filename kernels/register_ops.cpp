@@ -75,13 +75,12 @@ template <Collective collective>
 void implement(torch::Library& library) {
     const std::string name = operator_name(collective);
     const std::string ordered = name + ".ordered";
-    constexpr auto kBackends = c10::DispatchKey::CompositeExplicitAutograd;
-    constexpr auto kAutograd = c10::DispatchKey::Autograd;
-    library.impl(name.c_str(), torch::dispatch(kBackends, &without_gradient<collective>));
-    library.impl(ordered.c_str(),
-                 torch::dispatch(kBackends, &without_gradient_ordered<collective>));
-    library.impl(name.c_str(), torch::dispatch(kAutograd, &with_gradient<collective>));
-    library.impl(ordered.c_str(), torch::dispatch(kAutograd, &with_gradient_ordered<collective>));
+    constexpr auto backends = c10::DispatchKey::CompositeExplicitAutograd;
+    constexpr auto autograd = c10::DispatchKey::Autograd;
+    library.impl(name.c_str(), torch::dispatch(backends, &without_gradient<collective>));
+    library.impl(ordered.c_str(), torch::dispatch(backends, &without_gradient_ordered<collective>));
+    library.impl(name.c_str(), torch::dispatch(autograd, &with_gradient<collective>));
+    library.impl(ordered.c_str(), torch::dispatch(autograd, &with_gradient_ordered<collective>));
 }
 
 std::string library_info() { return library_version() + "|" + library_path(); }
@@ -96,16 +95,15 @@ void define_operators(torch::Library& library) {
     implement<Collective::HaloReverse>(library);
     implement<Collective::HaloCorrect>(library);
     implement<Collective::SystemSum>(library);
-    constexpr auto kComposite = c10::DispatchKey::CompositeImplicitAutograd;
-    library.impl("owned_system_sum", torch::dispatch(kComposite, &owned_system_sum));
-    library.impl("owned_system_sum.ordered",
-                 torch::dispatch(kComposite, &owned_system_sum_ordered));
+    constexpr auto composite = c10::DispatchKey::CompositeImplicitAutograd;
+    library.impl("owned_system_sum", torch::dispatch(composite, &owned_system_sum));
+    library.impl("owned_system_sum.ordered", torch::dispatch(composite, &owned_system_sum_ordered));
     library.impl("drop_halo_gradient",
                  torch::dispatch(c10::DispatchKey::Autograd, &drop_halo_gradient));
     library.impl("drop_halo_gradient",
                  torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &drop_halo_gradient));
-    library.impl("library_info", torch::dispatch(kComposite, &library_info));
-    library.impl("exchange_slot", torch::dispatch(kComposite, &exchange_slot_address));
+    library.impl("library_info", torch::dispatch(composite, &library_info));
+    library.impl("exchange_slot", torch::dispatch(composite, &exchange_slot_address));
 }
 
 /// Result of an operator without arguments that another copy of this library may have registered.
@@ -131,8 +129,10 @@ bool reuse_registered_operators() {
             ", which this process loaded first (load one of the two packages only)");
     }
     const auto address = ask_registered_library("nvalchemi_lmp::exchange_slot");
+    // A schema has no type for a function's address, so it travels as a number.
+    const auto number = static_cast<std::intptr_t>(address.value().toInt());
     adopt_exchange_slot(
-        reinterpret_cast<ExchangeSlot>(static_cast<std::intptr_t>(address.value().toInt())));
+        reinterpret_cast<ExchangeSlot>(number));  // NOLINT(performance-no-int-to-ptr)
     return true;
 }
 
