@@ -12,7 +12,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr double EV_PER_KCAL_MOL = 0.04336410390059322;  // 1 kcal/mol, CODATA 2018
+constexpr double EV_PER_KCAL_MOL = 4184.0 / 6.02214076e23 / 1.602176634e-19;  // SI 2019
 constexpr double EV_PER_HARTREE = 27.211386245988;       // CODATA 2018
 
 double ev_per_energy_unit(const ModelCard& card) {

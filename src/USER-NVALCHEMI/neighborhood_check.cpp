@@ -14,8 +14,8 @@ using namespace LAMMPS_NS;
 
 namespace {
 
-constexpr char REMEDY[] = "The model would be evaluated without these neighbours. Remove the "
-                          "setting, or allow it with 'pair_style nvalchemi ... exclusions allow'";
+constexpr char REMEDY[] = "A model needs every neighbour at full weight. Remove the setting, or allow "
+                          "it with 'pair_style nvalchemi ... exclusions allow'";
 
 /* ----------------------------------------------------------------------
    weights act on atoms that have bonded partners

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "potentials/session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "potentials/sample_structure.hpp"
+#include "unittest/potentials/scripted_network.hpp"
+
+namespace nvalchemi {
+
+namespace {
+
+const char* const LAYER =
+    "    h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m)\n";
+
+SessionOptions options_for(const std::string& card) {
+    SessionOptions options;
+    options.path = "network.pt";
+    options.device = "cpu";
+    options.card_text = card;
+    options.card_path = "network.card.json";
+    return options;
+}
+
+std::string replaced(std::string text, const std::string& old_part, const std::string& new_part) {
+    const auto at = text.find(old_part);
+    EXPECT_NE(at, std::string::npos) << "'" << old_part << "' is not in the text";
+    return text.replace(at, old_part.size(), new_part);
+}
+
+std::string message_of(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    return "(nothing was refused)";
+}
+
+std::string load_message(const std::string& archive, const SessionOptions& options) {
+    return message_of([&] { Session session(archive, options); });
+}
+
+void expect_part(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "expected '" << part << "' in: " << text;
+}
+
+std::string two_layers() { return scripted_archive(message_network(std::string(LAYER) + LAYER)); }
+
+/// Energy of the sample structure with one coordinate of one atom moved.
+double moved_energy(Session& session, SampleStructure structure, std::size_t coordinate,
+                    double step) {
+    structure.positions[coordinate] += step;
+    const bool periodic[3] = {true, true, true};
+    structure.edges = neighbor_search(structure.positions, structure.cell, periodic, 5.0);
+    return session.evaluate_undecomposed(undecomposed_graph(structure).view()).energy;
+}
+
+}  // namespace
+
+TEST(Session, RefusesAFileThatIsNoZipArchive) {
+    const auto text = load_message("this is no model", options_for(scripted_card()));
+    expect_part(text, "network.pt: got a file of 16 bytes that is no zip archive");
+    expect_part(text, "torch.jit.save");
+}
+
+TEST(Session, RefusesADamagedArchive) {
+    auto archive = two_layers();
+    archive.resize(archive.size() / 2);
+    expect_part(load_message(archive, options_for(scripted_card())),
+                "network.pt: got a file that LibTorch cannot load");
+}
+
+TEST(Session, RefusesAnArchiveWithoutACard) {
+    auto options = options_for(scripted_card());
+    options.card_text.reset();
+    expect_part(load_message(two_layers(), options),
+                "network.pt: got an archive without a model card");
+}
+
+TEST(Session, NamesTheFieldOfABadCard) {
+    const auto card = replaced(scripted_card(), "\"cutoff\": 5.0", "\"cutoff\": -1.0");
+    expect_part(load_message(two_layers(), options_for(card)), "network.card.json /cutoff");
+}
+
+TEST(Session, ComparesTheNumberOfExchangesWithTheCard) {
+    const auto card = replaced(scripted_card(), "\"ops\": []", "\"ops\": [], \"expected_exchanges\": 3");
+    const auto text = load_message(two_layers(), options_for(card));
+    expect_part(text, "/expected_exchanges: got 3, but the distribution pass finds 1");
+    expect_part(text, "1. halo_forward, width 4");
+}
+
+TEST(Session, NamesAnOperatorLibraryThatCannotBeLoaded) {
+    const auto card = replaced(scripted_card(), "\"ops\": []", "\"ops\": [\"libmissing_ops.so\"]");
+    expect_part(load_message(two_layers(), options_for(card)),
+                "operator library 'libmissing_ops.so' cannot be loaded");
+}
+
+TEST(Session, NamesADeclaredOutputThatIsMissing) {
+    const auto card = replaced(scripted_card(), "\"energies\": {\"role\"", "\"e\": {\"role\"");
+    expect_part(load_message(two_layers(), options_for(card)), "the declared output 'e'");
+}
+
+TEST(Session, NamesAKeyThatTheModelReadsButTheCardLacks) {
+    const auto archive = scripted_archive(message_network("    h = h * data['charges'].unsqueeze(1)\n"));
+    expect_part(load_message(archive, options_for(scripted_card())),
+                "the model reads the key 'charges'");
+}
+
+TEST(Session, RefusesADeviceThatDoesNotExist) {
+    auto options = options_for(scripted_card());
+    options.device = "cuda:77";
+    const auto text = load_message(two_layers(), options);
+    expect_part(text, "device: got 'cuda:77'");
+}
+
+TEST(Session, NamesTheRowOfAnEnergyThatIsNotFinite) {
+    auto options = options_for(scripted_card());
+    options.self_test = false;
+    const auto archive = scripted_archive(
+        message_network("    h = h + torch.zeros_like(h).index_add(0, i, m / 0.0)\n"));
+    expect_part(load_message(archive, options), "the energy of owned row 0 is not finite");
+}
+
+TEST(Session, TheSelfTestCatchesWhatThePassCannotSee) {
+    // An accumulator that starts at 0.7 on every rank: the sum over ranks counts it three times.
+    const auto body = std::string(LAYER) + R"(
+    start = torch.full([1, 4], 0.7, dtype=h.dtype)
+    total = start.index_add(0, torch.zeros_like(data['types']), torch.tanh(h))
+    h = h * torch.sigmoid(total * 0.1)
+)";
+    const auto text = load_message(scripted_archive(message_network(body)),
+                                   options_for(scripted_card()));
+    expect_part(text, "a structure of 14 atoms in three parts does not reproduce");
+}
+
+TEST(Session, ForcesAreTheDerivativeOfTheEnergy) {
+    Session session(two_layers(), options_for(scripted_card()));
+    const auto structure = sample_structure(session.card());
+    const auto graph = undecomposed_graph(structure);
+    const auto evaluation = session.evaluate_undecomposed(graph.view());
+    std::vector<double> forces(3 * structure.size(), 0.0);
+    for (std::int64_t edge = 0; edge < structure.edges.size(); ++edge)
+        for (int k = 0; k < 3; ++k) {
+            forces[3 * structure.edges.receiver[edge] + k] += evaluation.edge_gradients[3 * edge + k];
+            forces[3 * structure.edges.sender[edge] + k] -= evaluation.edge_gradients[3 * edge + k];
+        }
+
+    const double h = 1e-4;
+    for (std::size_t coordinate = 0; coordinate < forces.size(); coordinate += 7) {
+        const double slope = (8 * (moved_energy(session, structure, coordinate, h) -
+                                   moved_energy(session, structure, coordinate, -h)) -
+                              (moved_energy(session, structure, coordinate, 2 * h) -
+                               moved_energy(session, structure, coordinate, -2 * h))) /
+                             (12 * h);
+        EXPECT_NEAR(forces[coordinate], -slope, 1e-8) << "coordinate " << coordinate;
+    }
+}
+
+TEST(Session, OneProcessAgreesWithTheArchiveAsItIs) {
+    Session session(two_layers(), options_for(scripted_card()));
+    const auto graph = undecomposed_graph(sample_structure(session.card()));
+    SerialExchange exchange(graph.n_owned);
+    const auto ours = session.evaluate(graph.view(), exchange);
+    const auto whole = session.evaluate_undecomposed(graph.view());
+    EXPECT_NEAR(ours.energy, whole.energy, 1e-12);
+    ASSERT_EQ(ours.edge_gradients.size(), whole.edge_gradients.size());
+    for (std::size_t k = 0; k < ours.edge_gradients.size(); ++k)
+        EXPECT_NEAR(ours.edge_gradients[k], whole.edge_gradients[k], 1e-12);
+}
+
+TEST(Session, EnergyUnitsAreConverted) {
+    Session electronvolt(two_layers(), options_for(scripted_card()));
+    Session kilocalories(two_layers(),
+                         options_for(replaced(scripted_card(), "\"eV\"", "\"kcal/mol\"")));
+    const auto graph = undecomposed_graph(sample_structure(electronvolt.card()));
+    // 1 kcal/mol = 4184 J / N_A; 1 eV = 1.602176634e-19 J
+    const double factor = 4184.0 / 6.02214076e23 / 1.602176634e-19;
+    EXPECT_NEAR(kilocalories.evaluate_undecomposed(graph.view()).energy,
+                factor * electronvolt.evaluate_undecomposed(graph.view()).energy, 1e-12);
+}
+
+TEST(Session, ScheduleHasOneReverseForEachForward) {
+    Session session(two_layers(), options_for(scripted_card()));
+    const std::vector<ExchangeEvent> expected{{ExchangeEvent::Kind::Forward, 4},
+                                              {ExchangeEvent::Kind::Reverse, 4}};
+    EXPECT_EQ(session.schedule(), expected);
+}
+
+TEST(Session, TellsTheRunningTorchVersion) {
+    EXPECT_EQ(Session::torch_version_running().substr(0, 3),
+              Session::torch_version_built().substr(0, 3));
+}
+
+}  // namespace nvalchemi
