@@ -52,7 +52,9 @@ bool read_stamp(const std::string &text, BuildStamp &stamp)
 
 std::string mpi_family_of(const std::string &library_version)
 {
-  const auto has = [&](const char *word) { return library_version.find(word) != std::string::npos; };
+  const auto has = [&](const char *word) {
+    return library_version.find(word) != std::string::npos;
+  };
   if (has("Open MPI")) return "openmpi";
   if (has("MPICH") || has("Intel(R) MPI") || has("MVAPICH")) return "mpich";
   if (has("LAMMPS MPI") || has("STUBS")) return "stubs";

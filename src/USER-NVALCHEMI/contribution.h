@@ -19,13 +19,13 @@ namespace LAMMPS_NS {
 // where LAMMPS wants the results; null: not wanted. Everything is added, never assigned.
 
 struct ResultTargets {
-  double **f = nullptr;             // (nlocal + nghost, 3)
+  double **f = nullptr;    // (nlocal + nghost, 3)
   double *energy = nullptr;
-  double *virial = nullptr;         // xx,yy,zz,xy,xz,yz
+  double *virial = nullptr;    // xx,yy,zz,xy,xz,yz
   double *eatom = nullptr;
-  double **vatom = nullptr;         // 6 components
-  double **cvatom = nullptr;        // 9: xx,yy,zz,xy,xz,yz,yx,zx,zy
-  bool ghosts_go_home = true;       // LAMMPS adds the ghosts' part to their owners (newton on)
+  double **vatom = nullptr;      // 6 components
+  double **cvatom = nullptr;     // 9: xx,yy,zz,xy,xz,yz,yx,zx,zy
+  bool ghosts_go_home = true;    // LAMMPS adds the ghosts' part to their owners (newton on)
   NvalchemiContribution *record = nullptr;
 };
 
@@ -55,7 +55,7 @@ class Contribution {
   const NeighborGraph *graph_ = nullptr;
   const nvalchemi::Evaluation *evaluation_ = nullptr;
   int nlocal_ = 0;
-  int width_ = 3;              // of rows_: force, then 6 and 9 virial components where wanted
+  int width_ = 3;               // of rows_: force, then 6 and 9 virial components where wanted
   std::vector<double> rows_;    // (n_rows, width)
 };
 

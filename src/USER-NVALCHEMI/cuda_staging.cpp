@@ -34,7 +34,8 @@ CudaRuntime find_runtime()
     if (!library) library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
   if (!library) return runtime;
   runtime.copy = reinterpret_cast<decltype(runtime.copy)>(dlsym(library, "cudaMemcpy"));
-  runtime.set_device = reinterpret_cast<decltype(runtime.set_device)>(dlsym(library, "cudaSetDevice"));
+  runtime.set_device =
+      reinterpret_cast<decltype(runtime.set_device)>(dlsym(library, "cudaSetDevice"));
   runtime.count_devices =
       reinterpret_cast<decltype(runtime.count_devices)>(dlsym(library, "cudaGetDeviceCount"));
   runtime.error_text =

@@ -33,7 +33,7 @@ namespace {
 bool gives_virial(const nvalchemi::ModelCard &card)
 {
   return card.forces == ForceSource::EdgeVectors || card.rows == nvalchemi::RowMode::Raw ||
-      card.find_output(OutputRole::Virial) || card.find_output(OutputRole::Stress);
+         card.find_output(OutputRole::Virial) || card.find_output(OutputRole::Stress);
 }
 
 }    // namespace
@@ -51,7 +51,8 @@ void LAMMPS_NS::check_finite(const NeighborGraph &graph, const nvalchemi::Evalua
     if (!std::isfinite(evaluation.edge_gradients[k]))
       not_finite("force", atom, graph.atom_of_row(receiver[k / 3]));
   for (std::size_t k = 0; k < evaluation.row_forces.size(); ++k)
-    if (!std::isfinite(evaluation.row_forces[k])) not_finite("force", atom, graph.atom_of_row(k / 3));
+    if (!std::isfinite(evaluation.row_forces[k]))
+      not_finite("force", atom, graph.atom_of_row(k / 3));
 }
 
 /* ---------------------------------------------------------------------- */

@@ -34,7 +34,8 @@ std::vector<nvalchemi::GhostHome> GhostHomes::of(const std::vector<int> &ghosts)
     const double *home = pointers_[j];
     if (home[1] < 0.0)
       throw std::runtime_error("a ghost atom of a mapped type is not in the neighbour list of its "
-                               "owner, rank " + std::to_string(static_cast<int>(home[0])) +
+                               "owner, rank " +
+                               std::to_string(static_cast<int>(home[0])) +
                                ". Remove neigh_modify include");
     found.push_back({static_cast<int>(home[0]), static_cast<std::int64_t>(home[1])});
   }

@@ -27,7 +27,7 @@ class GhostHomes {
   std::vector<nvalchemi::GhostHome> of(const std::vector<int> &ghosts) const;
 
  private:
-  std::vector<double> homes_;          // (nall, 2) rank and row, exact in a double
+  std::vector<double> homes_;    // (nall, 2) rank and row, exact in a double
   std::vector<double *> pointers_;
 };
 

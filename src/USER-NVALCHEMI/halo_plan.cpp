@@ -87,8 +87,7 @@ void exchange_lists(MPI_Comm comm, const std::vector<std::int64_t> &wanted, Halo
   std::vector<MPI_Request> requests;
   for (const HaloMessage &message : plan.send_to)
     NVALCHEMI_MPI(MPI_Irecv(plan.send_rows.data() + message.first, static_cast<int>(message.count),
-                            MPI_INT64_T, message.rank, LIST_TAG, comm,
-                            &requests.emplace_back()));
+                            MPI_INT64_T, message.rank, LIST_TAG, comm, &requests.emplace_back()));
   std::int64_t first = 0;
   for (const HaloMessage &message : plan.receive_from) {
     NVALCHEMI_MPI(MPI_Isend(wanted.data() + first, static_cast<int>(message.count), MPI_INT64_T,

@@ -12,7 +12,7 @@ namespace nvalchemi {
 
 namespace {
 
-constexpr int ERROR_FROM_ONE_RANK = 1;         // LMP_ERROR_ONE of LAMMPS's library.h
+constexpr int ERROR_FROM_ONE_RANK = 1;          // LMP_ERROR_ONE of LAMMPS's library.h
 constexpr int MPI_VERSION_TEXT_LIMIT = 8192;    // MPI_MAX_LIBRARY_VERSION_STRING of every MPI fits
 constexpr unsigned SECONDS_FOR_RANK_ZERO = 3;
 
@@ -77,8 +77,10 @@ void stop_host(void *lmp, const std::string &reason)
 {
   if (host_rank(lmp) != 0) sleep(SECONDS_FOR_RANK_ZERO);
   const auto raise = host_function<void (*)(void *, int, const char *)>("lammps_error");
-  if (raise) raise(lmp, ERROR_FROM_ONE_RANK, reason.c_str());
-  else std::fprintf(stderr, "ERROR: %s\n", reason.c_str());
+  if (raise)
+    raise(lmp, ERROR_FROM_ONE_RANK, reason.c_str());
+  else
+    std::fprintf(stderr, "ERROR: %s\n", reason.c_str());
   std::fflush(nullptr);
   _exit(1);
 }

@@ -124,6 +124,6 @@ double ModelOutputs::memory_usage() const
   double bytes = 0.0;
   for (const auto &[name, output] : per_atom_)
     bytes += double(output.values.capacity()) * sizeof(double) +
-        double(output.pointers.capacity()) * sizeof(double *);
+             double(output.pointers.capacity()) * sizeof(double *);
   return bytes;
 }

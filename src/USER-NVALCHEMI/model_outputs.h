@@ -46,7 +46,7 @@ class ModelOutputs {
     std::int64_t width = 1;
     bool requested = false;
     int trigger = 0;
-    std::vector<double> values;      // (nlocal, width)
+    std::vector<double> values;        // (nlocal, width)
     std::vector<double *> pointers;    // (nlocal,)
   };
 

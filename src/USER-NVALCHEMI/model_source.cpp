@@ -58,8 +58,9 @@ void check_torch_version()
   const std::string built = Session::torch_version_built();
   const std::string running = Session::torch_version_running();
   if (running.find_first_of("0123456789") != 0 || release(built) == release(running)) return;
-  throw std::runtime_error("LibTorch: the plugin runs with version " + running +
-                           ", expected " + built + " for which it was built. Build it again, or "
+  throw std::runtime_error("LibTorch: the plugin runs with version " + running + ", expected " +
+                           built +
+                           " for which it was built. Build it again, or "
                            "do not load another LibTorch into this process");
 }
 
@@ -78,8 +79,7 @@ void read_card(MPI_Comm comm, const std::string &archive, const PairOptions &opt
   bool embedded = false;
   on_all_ranks(comm, [&] { embedded = read_embedded_card(archive, session.path).has_value(); });
   if (embedded) return;
-  session.card_path =
-      std::filesystem::path(session.path).replace_extension(".card.json").string();
+  session.card_path = std::filesystem::path(session.path).replace_extension(".card.json").string();
   session.card_text = read_shared_file_if_present(comm, session.card_path, "model card");
 }
 

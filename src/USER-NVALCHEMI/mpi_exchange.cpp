@@ -103,8 +103,7 @@ void MpiExchange::enter(const ExchangeEvent &event, const RowBlock &rows, double
   if (position >= schedule_->size() || !((*schedule_)[position] == event))
     throw std::runtime_error(
         "exchange " + std::to_string(position + 1) + " of the evaluation: got " + describe(event) +
-        ", expected " +
-        (position < schedule_->size() ? describe((*schedule_)[position]) : "none"));
+        ", expected " + (position < schedule_->size() ? describe((*schedule_)[position]) : "none"));
   records_.push_back({event, bytes_sent});
 }
 
@@ -146,8 +145,7 @@ void MpiExchange::forward(const RowBlock &rows)
 {
   const Stopwatch stopwatch(seconds_);
   const std::size_t row_bytes = rows.row_bytes();
-  enter({Kind::Forward, rows.width}, rows,
-        double(transport_.plan().send_rows.size()) * row_bytes);
+  enter({Kind::Forward, rows.width}, rows, double(transport_.plan().send_rows.size()) * row_bytes);
   if (planted(Fault::DropForward) && is_first_forward()) return;
 
   RowBlock host = rows;
@@ -210,14 +208,18 @@ void MpiExchange::system_sum(const RowBlock &values)
   auto *floats = static_cast<float *>(host);
   auto *doubles = static_cast<double *>(host);
   const bool single = values.type == ElementType::Float32;
-  if (single) sum_buffer_.assign(floats, floats + count);
-  else sum_buffer_.assign(doubles, doubles + count);
+  if (single)
+    sum_buffer_.assign(floats, floats + count);
+  else
+    sum_buffer_.assign(doubles, doubles + count);
 
   watch_peers([&] { transport_.sum(sum_buffer_); });
 
   for (std::int64_t k = 0; k < count; ++k) {
-    if (single) floats[k] = static_cast<float>(sum_buffer_[k]);
-    else doubles[k] = sum_buffer_[k];
+    if (single)
+      floats[k] = static_cast<float>(sum_buffer_[k]);
+    else
+      doubles[k] = sum_buffer_[k];
   }
   if (values.cuda_device >= 0)
     staging_.copy_to_device(values.data, host, bytes, values.cuda_device);

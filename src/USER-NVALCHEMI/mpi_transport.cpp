@@ -25,8 +25,10 @@ template <typename T> void add(void *sum, const void *term, std::int64_t width)
 void add_row(const RowBlock &rows, std::int64_t row, const void *term)
 {
   void *sum = static_cast<char *>(rows.data) + row * rows.row_bytes();
-  if (rows.type == ElementType::Float32) add<float>(sum, term, rows.width);
-  else add<double>(sum, term, rows.width);
+  if (rows.type == ElementType::Float32)
+    add<float>(sum, term, rows.width);
+  else
+    add<double>(sum, term, rows.width);
 }
 
 }    // namespace
@@ -170,8 +172,7 @@ void MpiTransport::sum_nothing(std::size_t length)
 ------------------------------------------------------------------------- */
 
 void MpiTransport::exchange_nothing(const std::vector<HaloMessage> &expected,
-                                    const std::vector<HaloMessage> &wanted,
-                                    std::size_t most_bytes)
+                                    const std::vector<HaloMessage> &wanted, std::size_t most_bytes)
 {
   if (most_bytes == 0) return;
   const MPI_Datatype type = row_type(most_bytes);

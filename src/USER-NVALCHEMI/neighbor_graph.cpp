@@ -201,8 +201,8 @@ double NeighborGraph::memory_usage() const
   const auto bytes = [](const auto &values) {
     return double(values.capacity()) * sizeof(values[0]);
   };
-  return bytes(row_of_atom_) + bytes(atom_of_row_) + bytes(used_ghosts_) +
-      bytes(first_candidate_) + bytes(candidate_) + bytes(species_) + bytes(receiver_) +
-      bytes(sender_) + bytes(cell_shift_) + bytes(position_) + bytes(vector_) + bytes(shift_) +
-      bytes(sender_atom_);
+  return bytes(row_of_atom_) + bytes(atom_of_row_) + bytes(used_ghosts_) + bytes(first_candidate_) +
+         bytes(candidate_) + bytes(species_) + bytes(receiver_) + bytes(sender_) +
+         bytes(cell_shift_) + bytes(position_) + bytes(vector_) + bytes(shift_) +
+         bytes(sender_atom_);
 }

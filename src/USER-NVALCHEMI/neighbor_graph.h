@@ -39,8 +39,8 @@ struct AtomView {
 
 struct GraphSettings {
   bool folded = true;
-  bool wants_shifts = false;          // edge_shift and edge_cell_shift
-  double cutoff = 0.0;                // in LAMMPS's length unit
+  bool wants_shifts = false;    // edge_shift and edge_cell_shift
+  double cutoff = 0.0;          // in LAMMPS's length unit
   double angstrom_per_length = 1.0;
   std::vector<int> species_of_type;    // index: LAMMPS type (1..ntypes), -1: not mapped
 };

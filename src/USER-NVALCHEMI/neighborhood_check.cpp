@@ -14,8 +14,9 @@ using namespace LAMMPS_NS;
 
 namespace {
 
-constexpr char REMEDY[] = "A model needs every neighbour at full weight. Remove the setting, or allow "
-                          "it with 'pair_style nvalchemi ... exclusions allow'";
+constexpr char REMEDY[] =
+    "A model needs every neighbour at full weight. Remove the setting, or allow "
+    "it with 'pair_style nvalchemi ... exclusions allow'";
 
 /* ----------------------------------------------------------------------
    weights act on atoms that have bonded partners
@@ -69,10 +70,10 @@ std::string LAMMPS_NS::missing_neighbors(LAMMPS *lmp, const ServedPairs &served,
   const Neighbor &neighbor = *lmp->neighbor;
   const double *weights = lmp->force->special_lj;
   if (neighbor.exclude)
-    return std::string("neigh_modify exclude is in force (some fixes set it, for example fix gcmc). ") +
-        REMEDY;
-  if (neighbor.includegroup)
-    return std::string("neigh_modify include is in force. ") + REMEDY;
+    return std::string(
+               "neigh_modify exclude is in force (some fixes set it, for example fix gcmc). ") +
+           REMEDY;
+  if (neighbor.includegroup) return std::string("neigh_modify include is in force. ") + REMEDY;
   if (weights[1] != 1.0 || weights[2] != 1.0 || weights[3] != 1.0) {
     if (has_special_neighbors(*lmp->atom)) {
       std::ostringstream text;
@@ -85,8 +86,8 @@ std::string LAMMPS_NS::missing_neighbors(LAMMPS *lmp, const ServedPairs &served,
   const std::string pair = served.first_missing(species_of_type);
   if (!pair.empty())
     return "pair_style hybrid gives pairs of the atom types " + pair +
-        " to another style although both types are mapped to elements. Use hybrid/overlay. " +
-        REMEDY;
+           " to another style although both types are mapped to elements. Use hybrid/overlay. " +
+           REMEDY;
   return "";
 }
 

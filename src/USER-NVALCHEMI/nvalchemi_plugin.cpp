@@ -75,9 +75,10 @@ std::vector<Build> builds_in(const fs::path &folder)
 std::string describe(const BuildStamp &stamp)
 {
   std::ostringstream text;
-  text << "LAMMPS " << stamp.lammps_version << " (bytes of tagint, imageint, bigint: "
-       << stamp.tagint_bytes << ", " << stamp.imageint_bytes << ", " << stamp.bigint_bytes
-       << "), KOKKOS " << (stamp.kokkos ? "yes" : "no") << ", MPI " << stamp.mpi_family;
+  text << "LAMMPS " << stamp.lammps_version
+       << " (bytes of tagint, imageint, bigint: " << stamp.tagint_bytes << ", "
+       << stamp.imageint_bytes << ", " << stamp.bigint_bytes << "), KOKKOS "
+       << (stamp.kokkos ? "yes" : "no") << ", MPI " << stamp.mpi_family;
   return text.str();
 }
 
@@ -171,12 +172,11 @@ Build prefer_loaded_copy(void *lmp, const Build &wanted)
   Build loaded;
   const bool readable = read_build(fs::path(mapped).replace_extension(".stamp"), loaded);
   if (!readable || !(loaded.stamp == wanted.stamp))
-    nvalchemi::stop_host(lmp, "two copies of the nvalchemi package in one process.\n  loaded: " +
-                                  mapped.string() + " (version " +
-                                  (readable ? loaded.stamp.package_version : "unknown") +
-                                  ")\n  asked for: " + wanted.library.string() + " (version " +
-                                  wanted.stamp.package_version +
-                                  ")\n  remedy: load one of them only");
+    nvalchemi::stop_host(
+        lmp, "two copies of the nvalchemi package in one process.\n  loaded: " + mapped.string() +
+                 " (version " + (readable ? loaded.stamp.package_version : "unknown") +
+                 ")\n  asked for: " + wanted.library.string() + " (version " +
+                 wanted.stamp.package_version + ")\n  remedy: load one of them only");
   if (nvalchemi::host_rank(lmp) == 0) {
     std::printf("nvalchemi: using the copy that is loaded already, %s, instead of %s\n",
                 mapped.c_str(), wanted.library.c_str());

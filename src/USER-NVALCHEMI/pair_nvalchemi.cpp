@@ -50,8 +50,8 @@ const std::string PREFIX = "Pair style nvalchemi: ";
 bool wants_shifts(const ModelCard &card)
 {
   return card.rows == nvalchemi::RowMode::Folded &&
-      (card.find_input(nvalchemi::InputRole::EdgeShifts) ||
-       card.find_input(nvalchemi::InputRole::EdgeCellShifts));
+         (card.find_input(nvalchemi::InputRole::EdgeShifts) ||
+          card.find_input(nvalchemi::InputRole::EdgeCellShifts));
 }
 
 }    // namespace
@@ -154,8 +154,8 @@ void PairNvalchemi::settings(int narg, char **arg)
   if (impl->fault == nvalchemi::Fault::SwapEdges) impl->graph.plant_swapped_edges();
   if (impl->fault != nvalchemi::Fault::None && comm->me == 0)
     error->warning(FLERR, PREFIX + "NVALCHEMI_FAULT plants the fault '" +
-                       nvalchemi::fault_name(impl->fault) +
-                       "' on purpose: RESULTS ARE WRONG. Unset it outside of tests");
+                              nvalchemi::fault_name(impl->fault) +
+                              "' on purpose: RESULTS ARE WRONG. Unset it outside of tests");
 }
 
 /* ---------------------------------------------------------------------- */
@@ -292,9 +292,8 @@ void PairNvalchemi::rebuild_rows()
   }
   stop_together(outcome);
 
-  nvalchemi::HaloRows rows =
-      nvalchemi::build_halo_rows(impl->exchange->communicator(), impl->graph.n_owned(), homes,
-                                 impl->graph.settings().folded);
+  nvalchemi::HaloRows rows = nvalchemi::build_halo_rows(
+      impl->exchange->communicator(), impl->graph.n_owned(), homes, impl->graph.settings().folded);
   impl->graph.place_ghosts(rows.row_of_ghost, rows.plan.total_rows);
   impl->exchange->set_plan(std::move(rows.plan));
   impl->rows_ready = true;
@@ -401,8 +400,7 @@ void PairNvalchemi::report_setup()
 
 void PairNvalchemi::finish()
 {
-  const std::string text =
-      nvalchemi::describe_times(impl->exchange->communicator(), impl->times);
+  const std::string text = nvalchemi::describe_times(impl->exchange->communicator(), impl->times);
   if (comm->me == 0) utils::logmesg(lmp, text);
   impl->times = {};
 }

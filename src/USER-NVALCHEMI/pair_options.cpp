@@ -9,8 +9,7 @@ namespace nvalchemi {
 
 namespace {
 
-constexpr char KEYWORDS[] =
-    "device, card, spec, threads, selftest, exclusions, centroid, verbose";
+constexpr char KEYWORDS[] = "device, card, spec, threads, selftest, exclusions, centroid, verbose";
 
 /* ---------------------------------------------------------------------- */
 
@@ -35,7 +34,7 @@ bool choose(const std::string &keyword, const std::string &value, const std::str
 bool is_number(const std::string &text)
 {
   return !text.empty() && text.size() < 7 &&
-      text.find_first_not_of("0123456789") == std::string::npos;
+         text.find_first_not_of("0123456789") == std::string::npos;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -74,20 +73,28 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
   for (std::size_t k = 0; k < arguments.size(); k += 2) {
     const std::string &keyword = arguments[k];
     if (k + 1 == arguments.size())
-      throw std::runtime_error("keyword " + keyword + ": got no value, expected one (keywords: " +
-                               KEYWORDS + ")");
+      throw std::runtime_error("keyword " + keyword +
+                               ": got no value, expected one (keywords: " + KEYWORDS + ")");
     const std::string &value = arguments[k + 1];
-    if (keyword == "device") options.device = device(value);
-    else if (keyword == "card") options.card_file = value;
-    else if (keyword == "spec") options.spec_file = value;
-    else if (keyword == "threads") options.threads = threads(value);
-    else if (keyword == "selftest") options.self_test = choose(keyword, value, "yes", "no");
+    if (keyword == "device")
+      options.device = device(value);
+    else if (keyword == "card")
+      options.card_file = value;
+    else if (keyword == "spec")
+      options.spec_file = value;
+    else if (keyword == "threads")
+      options.threads = threads(value);
+    else if (keyword == "selftest")
+      options.self_test = choose(keyword, value, "yes", "no");
     else if (keyword == "exclusions")
       options.allow_exclusions = choose(keyword, value, "allow", "refuse");
-    else if (keyword == "centroid") options.centroid = choose(keyword, value, "yes", "no");
-    else if (keyword == "verbose") options.verbose = choose(keyword, value, "yes", "no");
+    else if (keyword == "centroid")
+      options.centroid = choose(keyword, value, "yes", "no");
+    else if (keyword == "verbose")
+      options.verbose = choose(keyword, value, "yes", "no");
     else
-      throw std::runtime_error("got unknown keyword '" + keyword + "', expected one of " + KEYWORDS);
+      throw std::runtime_error("got unknown keyword '" + keyword + "', expected one of " +
+                               KEYWORDS);
   }
   return options;
 }
@@ -115,8 +122,8 @@ std::vector<int> map_types(const std::vector<std::string> &symbols, int ntypes,
     const auto found = std::find(species.begin(), species.end(), symbol);
     if (found == species.end())
       throw std::runtime_error("pair_coeff: got element '" + symbol + "' for atom type " +
-                               std::to_string(type) + ", expected one that the model knows: " +
-                               list(species));
+                               std::to_string(type) +
+                               ", expected one that the model knows: " + list(species));
     species_of_type[type] = static_cast<int>(found - species.begin());
   }
   return species_of_type;

@@ -15,7 +15,7 @@ namespace nvalchemi {
 // how this rank came out of a piece of work
 
 struct RankOutcome {
-  std::string failure;         // empty: none
+  std::string failure;            // empty: none
   bool caused_by_peer = false;    // it only saw another rank fail
 };
 

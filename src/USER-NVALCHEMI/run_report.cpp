@@ -70,14 +70,14 @@ int count_kind(const std::vector<ExchangeRecord> &exchanges, Kind kind)
 std::string describe_model(const ModelCard &card, const ModelFacts &facts,
                            const std::vector<TypeLine> &types)
 {
-  std::string text = "nvalchemi: model " + card.name + " (" + card.family + ") from " +
-      facts.file + "\n";
+  std::string text =
+      "nvalchemi: model " + card.name + " (" + card.family + ") from " + facts.file + "\n";
   text += format("  cutoff %g %s, dtype %s, %s rows\n", card.cutoff, card.length_unit.c_str(),
                  card.dtype.c_str(), card.rows == RowMode::Folded ? "folded" : "raw");
   text += "  device " + facts.device + ", " + std::to_string(facts.threads) +
-      " LibTorch threads per rank\n";
+          " LibTorch threads per rank\n";
   text += "  LAMMPS built " + facts.lammps_built + ", running " + facts.lammps_running +
-      "; LibTorch built " + facts.torch_built + ", running " + facts.torch_running + "\n";
+          "; LibTorch built " + facts.torch_built + ", running " + facts.torch_running + "\n";
   text += "   type symbol   Z  index       mass\n";
   for (const TypeLine &line : types) {
     if (line.species < 0) {
@@ -100,10 +100,12 @@ std::string describe_decomposition(MPI_Comm comm, const RowCounts &mine,
   int nprocs;
   NVALCHEMI_MPI(MPI_Comm_size(comm, &nprocs));
   std::string text = "  rows per rank (min/avg/max): " + counts(comm, "owned", mine.owned) + ", " +
-      counts(comm, "ghost atoms", mine.ghosts) + ", " + counts(comm, "halo", mine.halo) + "; " +
-      counts(comm, "edges", mine.edges) + "\n";
-  text += format("  transport: %s, %d rank%s\n", nprocs > 1 ? "MPI on host memory, one hop" : "none",
-                 nprocs, nprocs > 1 ? "s" : "");
+                     counts(comm, "ghost atoms", mine.ghosts) + ", " +
+                     counts(comm, "halo", mine.halo) + "; " + counts(comm, "edges", mine.edges) +
+                     "\n";
+  text +=
+      format("  transport: %s, %d rank%s\n", nprocs > 1 ? "MPI on host memory, one hop" : "none",
+             nprocs, nprocs > 1 ? "s" : "");
   text += format("  exchanges per step: %d forward, %d reverse, %d sum\n",
                  count_kind(exchanges, Kind::Forward), count_kind(exchanges, Kind::Reverse),
                  count_kind(exchanges, Kind::SystemSum));
@@ -133,9 +135,9 @@ std::string describe_times(MPI_Comm comm, const TimeSplit &mine)
                             static_cast<long long>(mine.evaluations));
   text += "  section     |     min |     avg |     max | % of all\n";
   for (int k = 0; k < 4; ++k)
-    text += format("  %-11s | %7.4g | %7.4g | %7.4g | %6.2f\n", names[k], spreads[k].least,
-                   spreads[k].mean, spreads[k].most,
-                   all > 0.0 ? 100.0 * spreads[k].mean / all : 0.0);
+    text +=
+        format("  %-11s | %7.4g | %7.4g | %7.4g | %6.2f\n", names[k], spreads[k].least,
+               spreads[k].mean, spreads[k].most, all > 0.0 ? 100.0 * spreads[k].mean / all : 0.0);
   return text;
 }
 

@@ -22,8 +22,8 @@ namespace nvalchemi {
 
 struct TypeLine {
   int type = 0;
-  int species = -1;        // position in ModelCard::species, -1: not mapped
-  double mass = 0.0;       // 0: none
+  int species = -1;     // position in ModelCard::species, -1: not mapped
+  double mass = 0.0;    // 0: none
 };
 
 struct ModelFacts {

@@ -48,7 +48,7 @@ std::string register_through(void* client) {
 
 /// A second copy of the library, of the same version.
 std::string second_copy() {
-    const fs::path copy = fs::path(kLibrary).parent_path() / "libnvalchemi_kernels_copy.so";
+    const fs::path copy = fs::path(NVALCHEMI_SCRATCH_DIR) / "libnvalchemi_kernels_copy.so";
     fs::copy_file(kLibrary, copy, fs::copy_options::update_existing);
     return copy;
 }
