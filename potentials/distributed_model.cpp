@@ -9,7 +9,7 @@
 #include "potentials/model_inputs.hpp"
 #include "potentials/sample_structure.hpp"
 #include "potentials/session.hpp"
-#include "potentials/tracer.hpp"
+#include "potentials/distribution/tracer.hpp"
 
 namespace nvalchemi {
 

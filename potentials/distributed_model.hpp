@@ -6,7 +6,7 @@
 
 #include "kernels/halo_exchange.hpp"
 #include "potentials/atom_graph.hpp"
-#include "potentials/distribution_pass.hpp"
+#include "potentials/distribution/distribution_pass.hpp"
 #include "potentials/internal_torch.hpp"
 #include "potentials/model_card.hpp"
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <set>
 
-#include "potentials/card_consistency.hpp"
-#include "potentials/card_input.hpp"
-#include "potentials/card_output.hpp"
-#include "potentials/card_reference.hpp"
+#include "potentials/card/card_consistency.hpp"
+#include "potentials/card/card_input.hpp"
+#include "potentials/card/card_output.hpp"
+#include "potentials/card/card_reference.hpp"
 #include "potentials/elements.hpp"
 #include "spec/json_cursor.hpp"
 #include "spec/parse_mlip_spec.hpp"

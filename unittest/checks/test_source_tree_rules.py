@@ -117,6 +117,7 @@ class TextRules(PlantedTree):
 
     def test_rejects_a_mention_of_a_document_that_does_not_exist(self):
         self.plant("spec/a.hpp", LICENCE + "// see notes.~md\n")
+        self.plant("spec/b.cpp", LICENCE + 'open("some.~md");\n')
         self.expect(text_rules, "spec/a.hpp:2: mentions notes")
 
 

@@ -30,6 +30,7 @@ WORDING = [
 ]
 LINK = re.compile(r"https?://([\w.-]+)")
 DOCUMENT = re.compile(r"\b[\w/-]+\.(?:md|rst)\b")
+QUOTED = re.compile(r"""("[^"]+"|'[^']+')""")
 
 
 def is_code(path):
@@ -60,11 +61,11 @@ def check_wording(path, lines):
 
 
 def check_documents_exist(path, lines, names):
-    """A comment that sends the reader to a document which is not in the tree helps nobody."""
+    """A comment must not send the reader to a document that is not in the tree."""
     if not is_code(path):
         return
     for number, line in enumerate(lines, 1):
-        for document in DOCUMENT.findall(line):
+        for document in DOCUMENT.findall(QUOTED.sub("", line)):
             if document.rsplit("/", 1)[-1] not in names:
                 yield Finding(str(path), number, f"mentions {document}, which is not in this tree")
 

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "potentials/distribution/flat_program.hpp"
+
+#include "potentials/session.hpp"
+
+namespace nvalchemi {
+
+namespace {
+
+using Values = std::vector<c10::IValue>;
+
+c10::IValue read(const Operand& operand, const Values& values) {
+    if (operand.is_list) {
+        c10::impl::GenericList list(operand.item_type);
+        list.reserve(operand.items.size());
+        for (const auto& item : operand.items) list.push_back(read(item, values));
+        return list;
+    }
+    return operand.slot == NO_SLOT ? operand.constant : values[operand.slot];
+}
+
+void store(const Instruction& instruction, torch::jit::Stack& stack, Values& values) {
+    if (instruction.unpacks_list) {
+        const auto list = torch::jit::pop(stack).toList();
+        if (list.size() != instruction.outputs.size())
+            throw ModelError(describe(instruction) + ": got " + std::to_string(list.size()) +
+                             " tensors, expected " + std::to_string(instruction.outputs.size()) +
+                             " as when the model was analysed");
+        for (std::size_t k = 0; k < list.size(); ++k) values[instruction.outputs[k]] = list.get(k);
+        return;
+    }
+    for (std::size_t k = instruction.outputs.size(); k-- > 0;)
+        values[instruction.outputs[k]] = torch::jit::pop(stack);
+}
+
+}  // namespace
+
+Operand Operand::of_slot(Slot slot) {
+    Operand operand;
+    operand.slot = slot;
+    return operand;
+}
+
+Operand Operand::of_constant(c10::IValue value) {
+    Operand operand;
+    operand.constant = std::move(value);
+    return operand;
+}
+
+void Operand::for_each_slot(const std::function<void(Slot&)>& visit) {
+    if (slot != NO_SLOT) visit(slot);
+    for (auto& item : items) item.for_each_slot(visit);
+}
+
+void FlatProgram::compute_releases() {
+    std::vector<bool> needed_later(static_cast<std::size_t>(slot_count), false);
+    const auto keep = [&](Slot& slot) { needed_later[slot] = true; };
+    for (auto& output : outputs) output.for_each_slot(keep);
+    token_out.for_each_slot(keep);
+    for (auto instruction = code.rbegin(); instruction != code.rend(); ++instruction) {
+        instruction->releases.clear();
+        const auto release = [&](Slot& slot) {
+            if (!needed_later[slot]) instruction->releases.push_back(slot);
+            needed_later[slot] = true;
+        };
+        for (auto& slot : instruction->outputs) release(slot);
+        for (auto& input : instruction->inputs) input.for_each_slot(release);
+    }
+}
+
+FlatProgram::Result FlatProgram::run(const std::vector<c10::IValue>& arguments,
+                                     std::int64_t n_owned, const torch::Tensor& token) const {
+    Values values(static_cast<std::size_t>(slot_count));
+    for (std::size_t k = 0; k < inputs.size(); ++k) values[inputs[k]] = arguments[k];
+    values[owned_count] = n_owned;
+    values[token_in] = token;
+    torch::jit::Stack stack;
+    for (const auto& instruction : code) {
+        stack.clear();
+        for (const auto& input : instruction.inputs) stack.push_back(read(input, values));
+        try {
+            instruction.run(stack);
+        } catch (const c10::Error& error) {
+            throw ModelError(describe(instruction) + ": " + error.what_without_backtrace());
+        }
+        store(instruction, stack, values);
+        for (const auto slot : instruction.releases) values[slot] = c10::IValue();
+    }
+    Result result;
+    for (const auto& output : outputs) result.outputs.push_back(read(output, values).toTensor());
+    result.token = read(token_out, values).toTensor();
+    return result;
+}
+
+std::string describe(const Instruction& instruction) {
+    std::string text = "operator " + instruction.name;
+    if (!instruction.source.empty()) text += " (" + instruction.source + ")";
+    return text;
+}
+
+std::function<void(torch::jit::Stack&)> registered_operator(const std::string& name,
+                                                            const std::string& overload) {
+    const auto handle =
+        c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str());
+    return [handle](torch::jit::Stack& stack) { handle.callBoxed(&stack); };
+}
+
+}  // namespace nvalchemi

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef NVALCHEMI_POTENTIALS_DISTRIBUTION_PLACEMENT_HPP
+#define NVALCHEMI_POTENTIALS_DISTRIBUTION_PLACEMENT_HPP
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "potentials/distribution/flat_program.hpp"
+
+namespace nvalchemi {
+
+/// What a dimension enumerates. Values from FIRST_DERIVED on are subsets or concatenations of
+/// edges that the model makes (a mask, a permutation).
+using Space = int;
+constexpr Space SPACE_NONE = 0;   ///< features, systems: the same extent on every rank
+constexpr Space SPACE_NODE = 1;   ///< rows [owned | halo]
+constexpr Space SPACE_EDGE = 2;   ///< edges, each on its receiver's rank
+constexpr Space SPACE_OWNED = 3;  ///< owned rows alone
+constexpr Space FIRST_DERIVED = 4;
+
+inline bool is_edge_like(Space space) { return space == SPACE_EDGE || space >= FIRST_DERIVED; }
+
+/// One dimension of a tensor: `factor` consecutive entries for each element of `space`.
+struct Dim {
+    Space space = SPACE_NONE;
+    std::int64_t factor = 1;
+    bool operator==(const Dim& other) const = default;
+};
+
+/// What an integer tensor's values mean, if they are used to address rows.
+enum class Content {
+    Data,           ///< numbers like any other
+    EdgeIndex,      ///< the input edge_index: receivers and senders along `index_dim`
+    Receiver,       ///< rows that own an edge, always owned
+    Sender,         ///< any rows
+    AnyRow,         ///< mixture of receivers and senders
+    RowNumbers,     ///< arange over all rows
+    OwnedNumbers,   ///< arange over owned rows
+    System,         ///< system number of a row or edge
+    EdgeSelection,  ///< positions in an edge dimension
+};
+
+/// What is known about a tensor, whatever the number of atoms.
+struct TensorFacts {
+    std::vector<Dim> dims;
+    Content content = Content::Data;
+    int index_dim = -1;             ///< of Content::EdgeIndex
+    bool is_position = false;       ///< input positions: a halo row carries its image's shift
+    Dim count;                      ///< a number of rows or edges: not data
+    bool differentiable = false;    ///< depends on what is differentiated
+    bool floating = false;
+    std::int64_t width = 1;         ///< elements per row, or elements if not placed on rows
+
+    /// The dimension over rows or edges, -1 if none.
+    int placed_dim() const {
+        for (std::size_t dim = 0; dim < dims.size(); ++dim)
+            if (dims[dim].space != SPACE_NONE) return static_cast<int>(dim);
+        return -1;
+    }
+    Space space() const {
+        const int dim = placed_dim();
+        return dim < 0 ? SPACE_NONE : dims[dim].space;
+    }
+    bool on_rows() const { return space() == SPACE_NODE; }
+};
+
+/// How values of kind P (partial: the truth is the sum over ranks) may enter an operator.
+enum class PartialUse {
+    Refused,         ///< not linear: the sum over ranks must be taken before
+    Passthrough,     ///< linear in this one operand (reshape, negate)
+    Additive,        ///< all tensor operands must be partial
+    Multiplicative,  ///< exactly one operand may be partial
+    FirstOnly,       ///< linear in the first operand alone (division)
+};
+
+/// What an instruction means for halo rows and system values.
+struct Effect {
+    enum class Rows {
+        Join,      ///< a halo row of the result is as good as the worst operand's
+        Stale,     ///< sums over receivers: halo rows of the result mean nothing
+        Complete,  ///< the result is right on every row it has
+    };
+    Rows rows = Rows::Join;
+    std::vector<Slot> reads_any_row;  ///< operands addressed by sender: must be fresh
+    bool makes_partial = false;       ///< a system value summed over this rank's rows or edges
+    bool makes_replicated = false;    ///< a collective sum
+    bool ignores_values = false;  ///< its result depends on shapes and dtypes alone
+    PartialUse partial_use = PartialUse::Refused;
+    bool differentiates = false;  ///< aten::grad: `inputs[0]` lists the scalars
+    bool is_exchange = false;     ///< takes and returns the order token last
+    bool corrects = false;        ///< folds sums over senders into their owners
+    Slot mutates = NO_SLOT;
+};
+
+/// A program with what the analysis knows about it.
+struct TracedProgram {
+    FlatProgram program;
+    std::vector<Effect> effects;      ///< one for each instruction
+    std::vector<TensorFacts> facts;   ///< one for each slot
+    std::vector<int> alias_set;       ///< slots that share storage have the same number
+    bool folded_rows = true;
+};
+
+}  // namespace nvalchemi
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef NVALCHEMI_POTENTIALS_DISTRIBUTION_ROW_STATES_HPP
+#define NVALCHEMI_POTENTIALS_DISTRIBUTION_ROW_STATES_HPP
+
+#include <map>
+#include <vector>
+
+#include "potentials/distribution/placement.hpp"
+
+namespace nvalchemi {
+
+/// What a value is worth beyond this rank's owned rows, at one point of the program.
+struct RowState {
+    bool stale = false;     ///< halo rows differ from their owners' rows
+    bool position = false;  ///< halo rows carry their image's shift
+    bool partial = false;   ///< a system value whose truth is the sum over ranks (kind P)
+};
+
+/// An operand that is not what the instruction needs.
+struct Shortfall {
+    enum class Need { Fresh, Replicated };
+    Need need = Need::Fresh;
+    std::size_t instruction = 0;
+    Slot slot = NO_SLOT;
+};
+
+struct StateReplay {
+    std::vector<Shortfall> shortfalls;             ///< in program order
+    std::vector<RowState> final_states;            ///< one for each slot
+    std::vector<bool> result_is_stale;             ///< one for each instruction
+    std::vector<std::vector<RowState>> operands;   ///< states of the slots each instruction read
+};
+
+/// Follow the states of all values through the program. `refreshed[slot] = n` supposes that `slot`
+/// becomes fresh after the first n instructions.
+StateReplay replay_states(const TracedProgram& traced,
+                          const std::map<Slot, std::size_t>& refreshed = {});
+
+}  // namespace nvalchemi
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <unordered_set>
+
+#include "potentials/distribution/operator_rules.hpp"
+
+namespace nvalchemi::rules {
+
+namespace {
+
+PartialUse partial_use(const std::string& base) {
+    if (base == "neg" || base == "positive" || base == "zero") return PartialUse::Passthrough;
+    if (base == "add" || base == "sub" || base == "rsub") return PartialUse::Additive;
+    if (base == "mul" || base == "multiply") return PartialUse::Multiplicative;
+    if (base == "div" || base == "true_divide") return PartialUse::FirstOnly;
+    if (base == "copy") return PartialUse::Additive;
+    return PartialUse::Refused;
+}
+
+}  // namespace
+
+std::vector<AbstractPtr> apply_pointwise(TraceBuilder& builder, Call& call) {
+    require_data(builder, call);
+    call.effect.partial_use = partial_use(call.base);
+    const auto dims = broadcast_dims(builder, call, tensor_arguments(call));
+    if (call.in_place) call.effect.mutates = call.args[0]->slot;
+    auto results = builder.emit(call);
+    for (const auto& result : results) place(builder, call, result, dims);
+    return results;
+}
+
+std::vector<AbstractPtr> apply_gradient(TraceBuilder& builder, Call& call) {
+    call.effect.differentiates = true;
+    call.effect.rows = Effect::Rows::Complete;
+    for (const auto& scalar : call.args[0]->items) {
+        const auto space = builder.facts(scalar).space();
+        if (space != SPACE_NONE && space != SPACE_OWNED)
+            TraceBuilder::refuse(call, "it differentiates values of all rows, halo rows included; "
+                                       "expected the sum of the owned rows' energies");
+    }
+    auto results = builder.emit(call);
+    auto& gradients = results[0]->items;
+    for (std::size_t k = 0; k < gradients.size(); ++k) {
+        if (!gradients[k]->is_tensor())
+            gradients[k] = fixed_value(c10::IValue());
+        else
+            place(builder, call, gradients[k], builder.facts(call.args[1]->items[k]).dims);
+    }
+    return results;
+}
+
+}  // namespace nvalchemi::rules

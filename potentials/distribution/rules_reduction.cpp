@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <algorithm>
+#include <unordered_set>
+
+#include "potentials/distribution/operator_rules.hpp"
+
+namespace nvalchemi::rules {
+
+namespace {
+
+/// Reductions that keep the dimension they work along.
+bool keeps_dims(const std::string& base) {
+    static const std::unordered_set<std::string> known{
+        "softmax", "log_softmax", "_softmax", "cumsum", "cumprod", "sort",  "topk",
+        "flip",    "roll",        "normalize", "cross",  "linalg_cross", "renorm", "logcumsumexp"};
+    return known.count(base) > 0;
+}
+
+/// The dimensions that are reduced: the `dim` argument, all without one.
+std::vector<int> reduced_dims(const Call& call, std::size_t rank) {
+    std::vector<int> dims;
+    AbstractPtr argument = call.arg("dim");
+    if (!argument) argument = call.arg("dims");
+    const bool given = argument && !argument->is_none() &&
+                       !(argument->form == AbstractValue::Form::List && argument->items.empty());
+    if (!given) {
+        if (call.base == "sort" || call.base == "topk" || call.base == "linalg_cross" ||
+            call.base == "cross")
+            return {static_cast<int>(rank) - 1};
+        for (std::size_t dim = 0; dim < rank; ++dim) dims.push_back(static_cast<int>(dim));
+        return dims;
+    }
+    if (argument->form == AbstractValue::Form::List) {
+        for (const auto& item : argument->items)
+            dims.push_back(normalised(call, item->probe[0].toInt(), rank));
+    } else {
+        dims.push_back(normalised(call, argument->probe[0].toInt(), rank));
+    }
+    return dims;
+}
+
+[[noreturn]] void refuse_rows(const Call& call, Space space) {
+    const std::string what = space == SPACE_EDGE || space >= FIRST_DERIVED ? "edges" : "rows";
+    TraceBuilder::refuse(call, "it reduces or mixes all " + what +
+                                   ", but a rank sees its own part only; only sums over rows or "
+                                   "edges can be distributed (write a mean as a sum divided by a "
+                                   "constant or by another sum)");
+}
+
+std::vector<Dim> remaining(const std::vector<Dim>& dims, const std::vector<int>& reduced,
+                           bool keep) {
+    std::vector<Dim> result;
+    for (std::size_t dim = 0; dim < dims.size(); ++dim) {
+        const bool gone =
+            std::find(reduced.begin(), reduced.end(), static_cast<int>(dim)) != reduced.end();
+        if (!gone) result.push_back(dims[dim]);
+        if (gone && keep) result.push_back({});
+    }
+    return result;
+}
+
+}  // namespace
+
+bool is_reduction(const std::string& base) {
+    static const std::unordered_set<std::string> known{
+        "sum",  "mean",   "nansum",   "prod",   "amax",          "amin",
+        "max",  "min",    "aminmax",  "std",    "var",           "std_mean",
+        "norm", "median", "quantile", "argmax", "argmin",        "logsumexp",
+        "any",  "all",    "mode",     "unique", "count_nonzero", "linalg_vector_norm",
+        "linalg_norm",    "frobenius_norm"};
+    return known.count(base) > 0 || keeps_dims(base);
+}
+
+std::vector<AbstractPtr> apply_reduction(TraceBuilder& builder, Call& call) {
+    // max(x, y) and min(x, y) act by element
+    if ((call.base == "max" || call.base == "min") && call.has_schema_arg("other"))
+        return apply_pointwise(builder, call);
+    require_data(builder, call);
+    const auto facts = builder.facts(call.args[0]);
+    const auto reduced = reduced_dims(call, facts.dims.size());
+    const int placed = facts.placed_dim();
+    const bool over_rows = placed >= 0 && std::find(reduced.begin(), reduced.end(), placed) != reduced.end();
+    const bool linear = call.base == "sum";
+    if (over_rows) {
+        if (!linear) refuse_rows(call, facts.space());
+        if (facts.space() == SPACE_NODE) {
+            if (facts.dims[placed].factor != 1) refuse_rows(call, facts.space());
+            call.args[0] = builder.slice_owned(call.args[0], placed, call);
+        }
+        call.effect.makes_partial = true;
+    }
+    call.effect.partial_use =
+        linear || call.base == "mean" ? PartialUse::Passthrough : PartialUse::Refused;
+    const bool keep = keeps_dims(call.base) || call.flag("keepdim", false);
+    auto results = builder.emit(call);
+    const auto dims = keeps_dims(call.base) ? facts.dims : remaining(facts.dims, reduced, keep);
+    for (const auto& result : results)
+        if (result->is_tensor()) place(builder, call, result, dims);
+    return results;
+}
+
+}  // namespace nvalchemi::rules

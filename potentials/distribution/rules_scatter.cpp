@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <unordered_set>
+
+#include "potentials/distribution/operator_rules.hpp"
+
+namespace nvalchemi::rules {
+
+namespace {
+
+/// A scatter along one dimension: target, index and source by the operator's argument names.
+struct Scatter {
+    int dim = 0;
+    std::string index_name;   ///< "index", or empty for index_put
+    AbstractPtr index;        ///< the index tensor over rows or edges
+    std::string source_name;  ///< "src", "source" or "values"; empty if the source is a number
+    bool sums = false;        ///< contributions are added
+};
+
+Scatter describe_scatter(TraceBuilder& builder, const Call& call) {
+    Scatter scatter;
+    const auto rank = builder.facts(call.arg("self")).dims.size();
+    if (call.base == "index_put") {
+        const auto& indices = call.arg("indices")->items;
+        int tensors = 0;
+        for (std::size_t dim = 0; dim < indices.size(); ++dim) {
+            if (!indices[dim]->is_tensor()) continue;
+            ++tensors;
+            scatter.dim = static_cast<int>(dim);
+            scatter.index = indices[dim];
+        }
+        if (tensors != 1)
+            TraceBuilder::refuse(call, "it writes by " + std::to_string(tensors) +
+                                           " index tensors (an adjacency matrix, for example); "
+                                           "expected one index along the rows");
+        scatter.source_name = "values";
+        scatter.sums = call.flag("accumulate", false);
+        return scatter;
+    }
+    scatter.dim = normalised(call, call.integer("dim", 0), rank);
+    scatter.index_name = "index";
+    scatter.index = call.arg("index");
+    for (const auto* name : {"src", "source"})
+        if (call.has_schema_arg(name)) scatter.source_name = name;
+    scatter.sums = call.base == "index_add" || call.base == "scatter_add";
+    if (const auto reduce = call.arg("reduce"); reduce && reduce->fixed && reduce->probe[0].isString())
+        scatter.sums = reduce->probe[0].toStringRef() == "sum" ||
+                       reduce->probe[0].toStringRef() == "add";
+    return scatter;
+}
+
+/// Keep the owned rows of the index and of the source: each row is counted on one rank.
+void slice_contributions(TraceBuilder& builder, Call& call, Scatter& scatter) {
+    const auto slice = [&](const std::string& name) {
+        const auto tensor = call.arg(name);
+        if (!tensor || !tensor->is_tensor()) return;
+        const int placed = builder.facts(tensor).placed_dim();
+        if (placed >= 0 && builder.facts(tensor).dims[placed] == Dim{SPACE_NODE, 1})
+            call.set_arg(name, builder.slice_owned(tensor, placed, call));
+    };
+    if (scatter.index_name.empty())
+        TraceBuilder::refuse(call, "rows are summed into systems by index_put; use index_add");
+    slice(scatter.index_name);
+    slice(scatter.source_name);
+}
+
+/// Sums into a target that is not placed: per system, per species.
+void into_system(TraceBuilder& builder, Call& call, Scatter& scatter, Space source) {
+    if (!scatter.sums)
+        TraceBuilder::refuse(call, "rows or edges are reduced to a per-system value by something "
+                                   "other than a sum");
+    if (source == SPACE_NODE) slice_contributions(builder, call, scatter);
+    call.effect.makes_partial = source != SPACE_NONE;
+    call.effect.partial_use = PartialUse::Passthrough;
+}
+
+void into_rows(const Call& call, Effect& effect, const Scatter& scatter, Space source,
+               Content content) {
+    if (content == Content::RowNumbers && source == SPACE_NODE) return;
+    if (!is_edge_like(source))
+        TraceBuilder::refuse(call, "rows are written by an index that is not over edges");
+    if (content == Content::Receiver) {
+        effect.rows = Effect::Rows::Stale;
+        return;
+    }
+    if (content == Content::Sender) {
+        if (!scatter.sums)
+            TraceBuilder::refuse(call, "edges are reduced per sender by something other than a "
+                                       "sum: the contributions are on several ranks");
+        effect.corrects = true;
+        return;
+    }
+    TraceBuilder::refuse(call, "rows are written by an index that is neither the receivers nor the "
+                               "senders of edge_index (self loops, flipped or symmetrised edges)");
+}
+
+void into_edges(const Call& call, Content content, bool mask) {
+    if (mask || content == Content::EdgeSelection) return;
+    TraceBuilder::refuse(call, "edges are written by an index that is no selection of edges");
+}
+
+std::vector<AbstractPtr> apply_bincount(TraceBuilder& builder, Call& call) {
+    const auto facts = builder.facts(call.arg("self"));
+    const auto minimum = call.arg("minlength");
+    if (facts.content != Content::Receiver || !minimum || !minimum->is_count() ||
+        minimum->count != Dim{SPACE_NODE, 1})
+        TraceBuilder::refuse(call, "expected a count per receiver with minlength equal to the "
+                                   "number of rows");
+    call.effect.rows = Effect::Rows::Stale;
+    auto result = builder.emit(call)[0];
+    place(builder, call, result, {{SPACE_NODE, 1}});
+    return {result};
+}
+
+}  // namespace
+
+bool is_scatter(const std::string& base) {
+    static const std::unordered_set<std::string> known{
+        "index_add",   "scatter_add", "scatter_reduce", "scatter",  "index_put",
+        "index_copy",  "index_fill",  "index_reduce",   "bincount", "_index_put_impl",
+        "masked_scatter"};
+    return known.count(base) > 0;
+}
+
+std::vector<AbstractPtr> apply_scatter(TraceBuilder& builder, Call& call) {
+    if (call.base == "bincount") return apply_bincount(builder, call);
+    if (call.base == "_index_put_impl" || call.base == "masked_scatter")
+        TraceBuilder::refuse(call, "it is not supported; use index_put");
+    auto scatter = describe_scatter(builder, call);
+    const auto self = builder.facts(call.arg("self"));
+    const auto index = builder.facts(scatter.index);
+    const auto target = self.dims.empty() ? Dim{} : self.dims[scatter.dim];
+    const bool mask = scatter.index->probe[0].toTensor().scalar_type() == torch::kBool;
+    if (target.factor != 1)
+        TraceBuilder::refuse(call, "rows that were merged with other dimensions are written");
+    if (target.space == SPACE_NONE) {
+        if (self.placed_dim() >= 0) {
+            if (index.placed_dim() >= 0 && index.space() != self.space())
+                TraceBuilder::refuse(call, "rows of the target and of the index do not correspond");
+        } else {
+            into_system(builder, call, scatter, index.space());
+        }
+    } else if (mask) {
+        if (index.dims.size() != 1 || index.dims[0] != target)
+            TraceBuilder::refuse(call, "a mask of other rows or edges is written");
+    } else if (target.space == SPACE_NODE) {
+        into_rows(call, call.effect, scatter, index.space(), index.content);
+    } else if (target.space == SPACE_OWNED) {
+        if (index.content != Content::Receiver && index.content != Content::OwnedNumbers)
+            TraceBuilder::refuse(call, "owned rows are written by an index other than the "
+                                       "receivers of edge_index");
+        call.effect.rows = Effect::Rows::Complete;
+    } else {
+        into_edges(call, index.content, mask);
+    }
+    if (call.in_place) call.effect.mutates = call.args[0]->slot;
+    auto results = builder.emit(call);
+    place(builder, call, results[0], self.dims);
+    return results;
+}
+
+}  // namespace nvalchemi::rules

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "potentials/distribution/trace_builder.hpp"
+
+#include "potentials/distribution/containers.hpp"
+#include "potentials/session.hpp"
+
+namespace nvalchemi {
+
+namespace {
+
+std::vector<c10::IValue> run_once(const Call& call, int probe) {
+    torch::jit::Stack stack;
+    for (const auto& argument : call.args) stack.push_back(concrete(*argument, probe));
+    try {
+        call.run(stack);
+    } catch (const c10::Error& error) {
+        TraceBuilder::refuse(call, std::string("failed on a sample structure: ") +
+                                       error.what_without_backtrace());
+    }
+    return stack;
+}
+
+}  // namespace
+
+AbstractPtr Call::arg(const std::string& wanted) const {
+    if (schema == nullptr) return nullptr;
+    const auto index = schema->argumentIndexWithName(wanted);
+    return index && *index < static_cast<int>(args.size()) ? args[*index] : nullptr;
+}
+
+void Call::set_arg(const std::string& wanted, AbstractPtr value) {
+    args[schema->argumentIndexWithName(wanted).value()] = std::move(value);
+}
+
+bool Call::has_schema_arg(const std::string& wanted) const {
+    return schema != nullptr && schema->argumentIndexWithName(wanted).has_value();
+}
+
+std::int64_t Call::integer(const std::string& wanted, std::int64_t fallback) const {
+    const auto value = arg(wanted);
+    if (!value || value->is_none()) return fallback;
+    if (!value->fixed || !value->probe[0].isInt())
+        TraceBuilder::refuse(*this, "got an argument '" + wanted +
+                                        "' that depends on the number of atoms or on data, "
+                                        "expected a constant");
+    return value->probe[0].toInt();
+}
+
+bool Call::flag(const std::string& wanted, bool fallback) const {
+    const auto value = arg(wanted);
+    return value && value->fixed && value->probe[0].isBool() ? value->probe[0].toBool() : fallback;
+}
+
+void TraceBuilder::refuse(const Call& call, const std::string& problem) {
+    std::string where = "operator " + call.name;
+    if (!call.source.empty()) where += " at " + call.source;
+    if (!call.module.empty()) where += " in module '" + call.module + "'";
+    throw ModelError("cannot distribute the model: " + where + ": " + problem);
+}
+
+TraceBuilder::TraceBuilder(TracedProgram& traced,
+                           const std::array<std::array<std::int64_t, 2>, 4>& extents,
+                           int receiver_row)
+    : traced_(traced), extents_(extents.begin(), extents.end()), receiver_row_(receiver_row) {
+    owned_count_ = new_value(extents[SPACE_OWNED][0], extents[SPACE_OWNED][1]);
+    owned_count_->count = {SPACE_OWNED, 1};
+    traced_.program.owned_count = owned_count_->slot;
+    traced_.program.token_in = new_slot(torch::zeros({}));
+}
+
+Slot TraceBuilder::new_slot(const c10::IValue& first) {
+    samples_.push_back(first);
+    traced_.facts.emplace_back();
+    if (first.isTensor()) traced_.facts.back().dims.resize(first.toTensor().dim());
+    return traced_.program.slot_count++;
+}
+
+AbstractPtr TraceBuilder::new_value(c10::IValue first, c10::IValue second) {
+    auto value = std::make_shared<AbstractValue>();
+    value->slot = new_slot(first);
+    value->probe = {std::move(first), std::move(second)};
+    return value;
+}
+
+AbstractPtr TraceBuilder::add_input(c10::IValue first, c10::IValue second, TensorFacts facts) {
+    auto value = new_value(std::move(first), std::move(second));
+    traced_.program.inputs.push_back(value->slot);
+    traced_.facts[value->slot] = std::move(facts);
+    return value;
+}
+
+std::vector<AbstractPtr> TraceBuilder::fold(Call& call) {
+    std::vector<AbstractPtr> results;
+    for (const auto& value : run_once(call, 0)) results.push_back(lift(value));
+    return results;
+}
+
+std::vector<AbstractPtr> TraceBuilder::emit(Call& call) {
+    const auto first = run_once(call, 0);
+    const auto second = run_once(call, 1);
+    Instruction instruction;
+    instruction.name = call.name;
+    instruction.source = call.source;
+    instruction.module = call.module;
+    instruction.run = call.run;
+    for (const auto& argument : call.args) instruction.inputs.push_back(operand_of(*argument));
+    std::vector<AbstractPtr> results;
+    if (first.size() == 1 && first[0].isList()) {
+        const auto left = first[0].toListRef(), right = second[0].toListRef();
+        if (left.size() != right.size())
+            refuse(call, "the number of tensors it returns depends on the number of atoms");
+        instruction.unpacks_list = true;
+        std::vector<AbstractPtr> items;
+        for (std::size_t k = 0; k < left.size(); ++k) {
+            items.push_back(new_value(left[k], right[k]));
+            instruction.outputs.push_back(items.back()->slot);
+        }
+        results.push_back(list_value(std::move(items), c10::TensorType::get()));
+    } else {
+        for (std::size_t k = 0; k < first.size(); ++k) {
+            results.push_back(new_value(first[k], second[k]));
+            instruction.outputs.push_back(results.back()->slot);
+        }
+    }
+    traced_.program.code.push_back(std::move(instruction));
+    traced_.effects.push_back(call.effect);
+    return results;
+}
+
+AbstractPtr TraceBuilder::slice_owned(const AbstractPtr& tensor, int dim, const Call& caller) {
+    Call call;
+    call.name = "aten::slice";
+    call.source = caller.source;
+    call.module = caller.module;
+    call.run = registered_operator("aten::slice", "Tensor");
+    call.args = {tensor, fixed_value(std::int64_t(dim)), fixed_value(std::int64_t(0)), owned_count_,
+                 fixed_value(std::int64_t(1))};
+    call.effect.rows = Effect::Rows::Complete;
+    auto result = emit(call)[0];
+    auto known = facts(tensor);
+    known.dims[dim] = {SPACE_OWNED, 1};
+    if (known.content == Content::RowNumbers) known.content = Content::OwnedNumbers;
+    set_facts(result, known);
+    return result;
+}
+
+AbstractPtr TraceBuilder::widen_owned(const AbstractPtr& tensor, const Call& caller) {
+    Call call;
+    call.name = "nvalchemi_lmp::halo_forward";
+    call.source = caller.source;
+    call.module = caller.module;
+    // In the probes the halo rows are filled by any owned rows: only shapes matter there.
+    std::array<c10::IValue, 2> widened;
+    for (int probe = 0; probe < 2; ++probe) {
+        const auto rows = torch::arange(extent(SPACE_NODE, probe)) % extent(SPACE_OWNED, probe);
+        const auto& source = tensor->probe[probe].toTensor();
+        widened[probe] = source.index_select(0, rows.to(source.device()));
+    }
+    int next = 0;
+    call.run = [widened, next](torch::jit::Stack& stack) mutable {
+        stack = {widened[next++ % 2]};
+    };
+    call.args = {tensor};
+    call.effect.rows = Effect::Rows::Complete;
+    call.effect.is_exchange = true;
+    auto result = emit(call)[0];
+    auto known = facts(tensor);
+    known.dims[0] = {SPACE_NODE, 1};
+    set_facts(result, known);
+    auto& instruction = traced_.program.code.back();
+    instruction.run = registered_operator("nvalchemi_lmp::halo_forward", "ordered");
+    return result;
+}
+
+void TraceBuilder::materialise(const AbstractPtr& tensor, const Call& caller) {
+    Call call;
+    call.name = "aten::clone";
+    call.source = caller.source;
+    call.module = caller.module;
+    call.run = registered_operator("aten::clone", "");
+    call.args = {fixed_value(tensor->probe[0]), fixed_value(c10::IValue())};
+    call.effect.partial_use = PartialUse::Passthrough;
+    *tensor = *emit(call)[0];
+}
+
+TensorFacts TraceBuilder::facts(const AbstractPtr& tensor) const {
+    if (!tensor->fixed) return traced_.facts[tensor->slot];
+    TensorFacts fixed;
+    if (tensor->probe[0].isTensor()) fixed.dims.resize(tensor->probe[0].toTensor().dim());
+    return fixed;
+}
+
+void TraceBuilder::set_facts(const AbstractPtr& tensor, TensorFacts facts) {
+    traced_.facts[tensor->slot] = std::move(facts);
+}
+
+void TraceBuilder::settle_inferred_extents(const AbstractPtr& result) {
+    const auto dims = facts(result).dims;
+    const auto& sample = result->probe[0].toTensor();
+    for (auto& input : traced_.program.code.back().inputs) {
+        if (!input.is_list || input.items.size() != dims.size()) continue;
+        for (std::size_t dim = 0; dim < dims.size(); ++dim) {
+            auto& extent = input.items[dim];
+            const bool inferred = extent.slot == NO_SLOT && !extent.is_list &&
+                                  extent.constant.isInt() && extent.constant.toInt() == -1;
+            if (inferred && dims[dim].space == SPACE_NONE)
+                extent.constant = sample.size(static_cast<std::int64_t>(dim));
+        }
+    }
+}
+
+Space TraceBuilder::new_edge_space(std::int64_t first, std::int64_t second) {
+    extents_.push_back({first, second});
+    return static_cast<Space>(extents_.size()) - 1;
+}
+
+Space TraceBuilder::selected_edge_space(const AbstractPtr& mask) {
+    const auto known = selected_.find(mask->slot);
+    if (known != selected_.end()) return known->second;
+    const auto count = [&](int probe) {
+        return mask->probe[probe].toTensor().count_nonzero().item<std::int64_t>();
+    };
+    return selected_[mask->slot] = new_edge_space(count(0), count(1));
+}
+
+Space TraceBuilder::merged_edge_space(Space base, std::int64_t first, std::int64_t second) {
+    for (const auto& [space, own_base] : merged_)
+        if (own_base == base && extents_[space][0] == first) return space;
+    const auto space = new_edge_space(first, second);
+    merged_[space] = base;
+    return space;
+}
+
+Space TraceBuilder::merged_from(Space space) const {
+    const auto found = merged_.find(space);
+    return found == merged_.end() ? SPACE_NONE : found->second;
+}
+
+void TraceBuilder::finish() {
+    std::unordered_map<const void*, int> storages;
+    traced_.alias_set.assign(samples_.size(), -1);
+    for (std::size_t slot = 0; slot < samples_.size(); ++slot) {
+        if (!samples_[slot].isTensor()) continue;
+        const auto& tensor = samples_[slot].toTensor();
+        if (!tensor.defined()) continue;
+        const void* storage = tensor.storage().unsafeGetStorageImpl();
+        traced_.alias_set[slot] =
+            storages.emplace(storage, static_cast<int>(storages.size())).first->second;
+        auto& known = traced_.facts[slot];
+        known.differentiable = tensor.requires_grad();
+        known.floating = tensor.is_floating_point();
+        const auto extent = known.on_rows() ? extents_[SPACE_NODE][0] : 1;
+        known.width = tensor.numel() / std::max<std::int64_t>(extent, 1);
+    }
+}
+
+}  // namespace nvalchemi

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef NVALCHEMI_POTENTIALS_DISTRIBUTION_TRACE_BUILDER_HPP
+#define NVALCHEMI_POTENTIALS_DISTRIBUTION_TRACE_BUILDER_HPP
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "potentials/distribution/abstract_value.hpp"
+
+namespace nvalchemi {
+
+/// One operator call of the model while it is being traced.
+struct Call {
+    std::string name;       ///< qualified, "aten::index_add_"
+    std::string base;       ///< without namespace and trailing underscore, "index_add"
+    bool in_place = false;  ///< writes its first argument
+    const c10::FunctionSchema* schema = nullptr;
+    std::function<void(torch::jit::Stack&)> run;
+    std::vector<AbstractPtr> args;
+    std::string source;
+    std::string module;
+    Effect effect;
+
+    /// Argument by the name in the operator's schema; nullptr if it has none of that name.
+    AbstractPtr arg(const std::string& name) const;
+    /// Replace an argument.
+    void set_arg(const std::string& name, AbstractPtr value);
+    /// A fixed integer argument, `fallback` if absent or None.
+    std::int64_t integer(const std::string& name, std::int64_t fallback) const;
+    bool flag(const std::string& name, bool fallback) const;
+    bool has_schema_arg(const std::string& name) const;
+};
+
+/// Appends instructions to a TracedProgram, executing each in both probes.
+class TraceBuilder {
+  public:
+    /// `extents[space][probe]` for the node, edge and owned spaces.
+    TraceBuilder(TracedProgram& traced, const std::array<std::array<std::int64_t, 2>, 4>& extents,
+                 int receiver_row);
+
+    /// A program input with its two probe values.
+    AbstractPtr add_input(c10::IValue first, c10::IValue second, TensorFacts facts);
+    /// Run `call` and append it. Returns one value for each result (one list value for an operator
+    /// that returns a list of tensors). Facts of new tensors have the right rank but no spaces.
+    std::vector<AbstractPtr> emit(Call& call);
+    /// Run `call` once, without a trace: all of its arguments are fixed.
+    std::vector<AbstractPtr> fold(Call& call);
+    /// Append the slice of the owned rows along `dim`.
+    AbstractPtr slice_owned(const AbstractPtr& tensor, int dim, const Call& on_behalf_of);
+    /// Append a collective that widens owned rows to all rows.
+    AbstractPtr widen_owned(const AbstractPtr& tensor, const Call& on_behalf_of);
+    /// Turn a fixed tensor into a value of this evaluation, so that it can be written.
+    void materialise(const AbstractPtr& tensor, const Call& on_behalf_of);
+
+    /// Facts of a tensor value. Of a fixed tensor: its rank, nothing placed.
+    TensorFacts facts(const AbstractPtr& tensor) const;
+    void set_facts(const AbstractPtr& tensor, TensorFacts facts);
+    /// In the last instruction, a reshape, write constant extents in place of -1: torch cannot
+    /// infer an extent on a rank without rows.
+    void settle_inferred_extents(const AbstractPtr& result);
+
+    std::int64_t extent(Space space, int probe) const { return extents_[space][probe]; }
+    Space new_edge_space(std::int64_t first, std::int64_t second);
+    /// The edges that a mask selects: the same space whenever the same mask is used.
+    Space selected_edge_space(const AbstractPtr& mask);
+    /// Several blocks of the edges of `base` one after the other; the same space for the same base
+    /// and size.
+    Space merged_edge_space(Space base, std::int64_t first, std::int64_t second);
+    /// The base of a merged space, SPACE_NONE for others.
+    Space merged_from(Space space) const;
+    AbstractPtr owned_count() const { return owned_count_; }
+    /// Row of edge_index that holds receivers.
+    int receiver_row() const { return receiver_row_; }
+
+    /// Fill what depends on the finished trace: aliases, differentiability, widths.
+    void finish();
+    [[noreturn]] static void refuse(const Call& call, const std::string& problem);
+
+  private:
+    Slot new_slot(const c10::IValue& first);
+    AbstractPtr new_value(c10::IValue first, c10::IValue second);
+
+    TracedProgram& traced_;
+    std::vector<std::array<std::int64_t, 2>> extents_;
+    std::map<Space, Space> merged_;   ///< merged space to its base
+    std::map<Slot, Space> selected_;  ///< mask to the edges that it selects
+    std::vector<c10::IValue> samples_;  ///< first probe of each slot
+    AbstractPtr owned_count_;
+    int receiver_row_;
+};
+
+}  // namespace nvalchemi
+
+#endif
