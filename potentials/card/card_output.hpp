@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#ifndef NVALCHEMI_POTENTIALS_CARD_OUTPUT_HPP
-#define NVALCHEMI_POTENTIALS_CARD_OUTPUT_HPP
+#ifndef NVALCHEMI_POTENTIALS_CARD_CARD_OUTPUT_HPP
+#define NVALCHEMI_POTENTIALS_CARD_CARD_OUTPUT_HPP
 
 #include "potentials/model_card.hpp"
 #include "spec/json_cursor.hpp"
