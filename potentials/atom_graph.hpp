@@ -34,6 +34,9 @@ struct Evaluation {
     std::vector<double> atomic_energies;  ///< (n_owned,)
     /// (n_edges, 3) dE/d(edge_vector), complete on this rank; for models that see edge vectors.
     std::vector<double> edge_gradients;
+    /// (n_edges, 3, 3) sum over atoms k of (x_k - x_receiver)_a dU_k/d(edge_vector)_b, complete on
+    /// this rank; filled on request (SessionOptions::edge_moments), empty if they are zero.
+    std::vector<double> edge_moments;
     /// (n_rows, 3) -dE/dx of every row, this rank's part, halo rows included; for models that see
     /// positions or compute forces themselves.
     std::vector<double> row_forces;

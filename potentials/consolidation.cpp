@@ -2,8 +2,10 @@
 #include "potentials/consolidation.hpp"
 
 #include <cmath>
+#include <functional>
 #include <sstream>
 
+#include "potentials/distribution/moment_form.hpp"
 #include "potentials/session.hpp"
 
 namespace nvalchemi {
@@ -71,7 +73,7 @@ class Consolidation {
         }
     }
 
-    void differentiate(const Tensor& token) {
+    void differentiate(const Tensor& token, const MomentRequest* moments) {
         if (card_.forces == ForceSource::Model) return;
         const bool edges = card_.forces == ForceSource::EdgeVectors;
         const Tensor leaf = edges ? inputs_.edge_vectors : inputs_.positions;
@@ -81,13 +83,17 @@ class Consolidation {
             throw ModelError("model '" + card_.name + "': the energy does not depend on its input '" +
                              (edges ? "edge_vectors" : "positions") +
                              "' in a differentiable way; forces cannot be derived");
-        auto gradient = torch::autograd::grad({scalar}, {leaf}, {}, /*retain_graph=*/false,
-                                              /*create_graph=*/false, /*allow_unused=*/true)[0];
-        if (!gradient.defined()) gradient = torch::zeros_like(leaf);
+        const auto gradient_of_leaf = [&](bool retain_graph) {
+            auto gradient = torch::autograd::grad({scalar}, {leaf}, {}, retain_graph,
+                                                  /*create_graph=*/false, /*allow_unused=*/true)[0];
+            return gradient.defined() ? gradient : torch::zeros_like(leaf);
+        };
+        const auto gradient = gradient_of_leaf(moments != nullptr);
         if (edges) {
-            // back from the model's orientation (row 0 to row 1) to receiver -> sender
-            const double sign = card_.receiver_row == 0 ? 1.0 : -1.0;
-            result_.edge_gradients = to_host(gradient.reshape({graph_.n_edges, 3}), sign * factor_);
+            result_.edge_gradients =
+                to_host(gradient.reshape({graph_.n_edges, 3}), orientation() * factor_);
+            if (moments != nullptr)
+                add_moments(*moments, leaf.detach(), [&] { return gradient_of_leaf(true); });
         } else {
             result_.row_forces = to_host(gradient.reshape({graph_.n_rows, 3}), -factor_);
         }
@@ -96,6 +102,21 @@ class Consolidation {
     Evaluation take() { return std::move(result_); }
 
   private:
+    /// From the model's orientation (row 0 to row 1 of edge_index) to receiver -> sender.
+    double orientation() const { return card_.receiver_row == 0 ? 1.0 : -1.0; }
+
+    void add_moments(const MomentRequest& moments, const Tensor& leaf,
+                     const std::function<Tensor()>& gradient) {
+        const auto vectors = leaf.reshape({graph_.n_edges, 3}) * orientation();
+        std::vector<Tensor> axes;
+        for (int axis = 0; axis < 3; ++axis)
+            axes.push_back(polynomial_derivative(moments.degree, 1.0 / card_.cutoff, [&](double t) {
+                moments.factor.copy_(1.0 - t * vectors.select(1, axis));
+                return gradient().reshape({graph_.n_edges, 3});
+            }));
+        result_.edge_moments = to_host(torch::stack(axes, 1), orientation() * factor_);
+    }
+
     double volume() const {
         const double* h = graph_.cell;
         return std::abs(h[0] * (h[4] * h[8] - h[5] * h[7]) - h[1] * (h[3] * h[8] - h[5] * h[6]) +
@@ -182,11 +203,12 @@ std::vector<Tensor> pick_outputs(const ModelCard& card, const c10::IValue& retur
 }
 
 Evaluation consolidate(const ModelCard& card, const AtomGraph& graph, const ModelInputs& inputs,
-                       const std::vector<Tensor>& outputs, const Tensor& token) {
+                       const std::vector<Tensor>& outputs, const Tensor& token,
+                       const MomentRequest* moments) {
     Consolidation consolidation(card, graph, inputs);
     for (std::size_t k = 0; k < outputs.size(); ++k)
         consolidation.add(card.outputs[k], outputs[k]);
-    consolidation.differentiate(token);
+    consolidation.differentiate(token, moments);
     return consolidation.take();
 }
 

@@ -16,13 +16,20 @@ namespace nvalchemi {
 /// declared output is missing.
 std::vector<torch::Tensor> pick_outputs(const ModelCard& card, const c10::IValue& returned);
 
+/// What the moments of edge gradients need (distribution/moment_form.hpp).
+struct MomentRequest {
+    torch::Tensor factor;  ///< (edges,) the tensor that scale_gradient reads, ones at first
+    int degree = 0;
+};
+
 /// Turn declared outputs into an Evaluation by role and OutputKind, differentiating the sum of the
 /// owned rows' energies where the card says so. `token` is the last order token of the exchanges
 /// (or undefined): added, times zero, to the differentiated scalar so that the backward exchanges
 /// happen on every rank. Throws ModelError on shapes that contradict the card and on energies that
 /// are not finite.
 Evaluation consolidate(const ModelCard& card, const AtomGraph& graph, const ModelInputs& inputs,
-                       const std::vector<torch::Tensor>& outputs, const torch::Tensor& token);
+                       const std::vector<torch::Tensor>& outputs, const torch::Tensor& token,
+                       const MomentRequest* moments = nullptr);
 
 }  // namespace nvalchemi
 

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "potentials/consolidation.hpp"
+#include "potentials/distribution/moment_form.hpp"
 #include "potentials/model_inputs.hpp"
 #include "potentials/sample_structure.hpp"
 #include "potentials/session.hpp"
@@ -72,16 +73,18 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 DistributedModel::DistributedModel(const ModelCard& card, const torch::jit::Module& module,
-                                   const torch::Device& device)
+                                   const torch::Device& device, bool edge_moments)
     : card_(card), device_(device) {
     const EvaluationScope scope(model_dtype(card));
     auto traced = trace_model(card, module, make_probe(card, device, 0), make_probe(card, device, 1));
     distribute(traced, card);
     exchanges_ = planned_exchanges(traced);
+    if (edge_moments) moment_degree_ = scale_sender_gathers(traced);
     program_ = std::move(traced.program);
 }
 
-Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exchange) const {
+Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exchange,
+                                      bool edge_moments) const {
     const auto start = std::chrono::steady_clock::now();
     const EvaluationScope scope(model_dtype(card_));
     const ExchangeScope exchange_scope(exchange);
@@ -90,9 +93,15 @@ Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exch
         std::vector<c10::IValue> values;
         for (const auto& bound : inputs.bound)
             if (bound.value.isTensor()) values.push_back(bound.value);
-        const auto result =
-            program_.run(values, graph.n_owned, first_token(inputs, card_, device_));
-        auto evaluation = consolidate(card_, graph, inputs, result.outputs, result.token);
+        const bool with_moments = edge_moments && moment_degree_ > 0;
+        const MomentRequest moments{
+            torch::ones({with_moments ? graph.n_edges : 0},
+                        torch::TensorOptions(model_dtype(card_)).device(device_)),
+            moment_degree_};
+        const auto result = program_.run(values, graph.n_owned,
+                                         first_token(inputs, card_, device_), moments.factor);
+        auto evaluation = consolidate(card_, graph, inputs, result.outputs, result.token,
+                                      with_moments ? &moments : nullptr);
         evaluation.seconds_model = seconds_since(start);
         return evaluation;
     } catch (const c10::Error& error) {

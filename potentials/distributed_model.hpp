@@ -15,12 +15,14 @@ namespace nvalchemi {
 /// A model after the distribution pass, ready to evaluate one rank's part.
 class DistributedModel {
   public:
-    /// Trace and distribute `module`, which is on `device`. Throws ModelError.
+    /// Trace and distribute `module`, which is on `device`; with `edge_moments` ready to make them.
+    /// Throws ModelError.
     DistributedModel(const ModelCard& card, const torch::jit::Module& module,
-                     const torch::Device& device);
+                     const torch::Device& device, bool edge_moments = false);
 
-    /// Collective over the ranks of `exchange`.
-    Evaluation evaluate(const AtomGraph& graph, HaloExchange& exchange) const;
+    /// Collective over the ranks of `exchange`; `edge_moments` the same on all ranks.
+    Evaluation evaluate(const AtomGraph& graph, HaloExchange& exchange,
+                        bool edge_moments = false) const;
 
     const std::vector<PlannedExchange>& exchanges() const { return exchanges_; }
 
@@ -28,6 +30,7 @@ class DistributedModel {
     ModelCard card_;
     torch::Device device_;
     FlatProgram program_;
+    int moment_degree_ = 0;
     std::vector<PlannedExchange> exchanges_;
 };
 

@@ -85,7 +85,8 @@ std::vector<int> unequal_parts(std::int64_t atoms) {
 
 /// Adds up what the parts of one decomposition return.
 Assembled evaluate_parts(const ModelCard& card, const DistributedModel& model,
-                         const SampleStructure& structure, std::vector<ExchangeEvent>& events) {
+                         const SampleStructure& structure, std::vector<ExchangeEvent>& events,
+                         bool edge_moments = false) {
     constexpr int RANKS = 3;
     const auto parts = decompose(structure, card.rows, unequal_parts(structure.size()), RANKS);
     std::vector<RankRows> rows;
@@ -94,7 +95,7 @@ Assembled evaluate_parts(const ModelCard& card, const DistributedModel& model,
     Assembled sum(structure);
     std::mutex mutex;
     group.run([&](int rank, HaloExchange& exchange) {
-        const auto evaluation = model.evaluate(parts[rank].graph.view(), exchange);
+        const auto evaluation = model.evaluate(parts[rank].graph.view(), exchange, edge_moments);
         const std::lock_guard<std::mutex> lock(mutex);
         sum.add(evaluation, parts[rank]);
     });
@@ -122,9 +123,10 @@ std::vector<ExchangeEvent> self_test(const ModelCard& card, const torch::jit::Mo
     return events;
 }
 
-std::vector<ExchangeEvent> record_schedule(const ModelCard& card, const DistributedModel& model) {
+std::vector<ExchangeEvent> record_schedule(const ModelCard& card, const DistributedModel& model,
+                                           bool edge_moments) {
     std::vector<ExchangeEvent> events;
-    evaluate_parts(card, model, sample_structure(card), events);
+    evaluate_parts(card, model, sample_structure(card), events, edge_moments);
     return events;
 }
 

@@ -17,7 +17,8 @@ std::vector<ExchangeEvent> self_test(const ModelCard& card, const torch::jit::Mo
                                      const DistributedModel& model);
 
 /// The calls alone, without the comparison.
-std::vector<ExchangeEvent> record_schedule(const ModelCard& card, const DistributedModel& model);
+std::vector<ExchangeEvent> record_schedule(const ModelCard& card, const DistributedModel& model,
+                                           bool edge_moments = false);
 
 }  // namespace nvalchemi
 

@@ -68,6 +68,7 @@ struct Session::Impl {
     torch::jit::Module module;
     std::unique_ptr<DistributedModel> model;
     std::vector<ExchangeEvent> schedule;
+    std::vector<ExchangeEvent> moment_schedule;
 };
 
 Session::Session(const std::string& archive, const SessionOptions& options)
@@ -83,13 +84,17 @@ Session::Session(const std::string& archive, const SessionOptions& options)
     impl_->device = select_device(options.device);
     // Analysis and self-test need host memory, whatever the device.
     impl_->module = load_module(archive, options.path, torch::kCPU);
-    impl_->model = std::make_unique<DistributedModel>(card, impl_->module, torch::kCPU);
+    impl_->model = std::make_unique<DistributedModel>(card, impl_->module, torch::kCPU,
+                                                      options.edge_moments);
     check_exchange_count(card, *impl_->model);
     impl_->schedule = options.self_test ? self_test(card, impl_->module, *impl_->model)
                                         : record_schedule(card, *impl_->model);
+    impl_->moment_schedule = options.edge_moments ? record_schedule(card, *impl_->model, true)
+                                                  : impl_->schedule;
     if (impl_->device.is_cuda()) {
         impl_->module = load_module(archive, options.path, impl_->device);
-        impl_->model = std::make_unique<DistributedModel>(card, impl_->module, impl_->device);
+        impl_->model = std::make_unique<DistributedModel>(card, impl_->module, impl_->device,
+                                                          options.edge_moments);
     }
 }
 
@@ -97,15 +102,17 @@ Session::~Session() = default;
 
 const ModelCard& Session::card() const { return impl_->card; }
 
-Evaluation Session::evaluate(const AtomGraph& graph, HaloExchange& exchange) {
-    return impl_->model->evaluate(graph, exchange);
+Evaluation Session::evaluate(const AtomGraph& graph, HaloExchange& exchange, bool edge_moments) {
+    return impl_->model->evaluate(graph, exchange, edge_moments);
 }
 
 Evaluation Session::evaluate_undecomposed(const AtomGraph& graph) {
     return nvalchemi::evaluate_undecomposed(impl_->card, impl_->module, impl_->device, graph);
 }
 
-const std::vector<ExchangeEvent>& Session::schedule() const { return impl_->schedule; }
+const std::vector<ExchangeEvent>& Session::schedule(bool edge_moments) const {
+    return edge_moments ? impl_->moment_schedule : impl_->schedule;
+}
 
 std::string Session::listing() const { return listing_of(*impl_->model); }
 

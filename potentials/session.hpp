@@ -28,6 +28,8 @@ struct SessionOptions {
     std::optional<MLIPSpec> spec;          ///< overrides the card's spec
     std::string device = "auto";           ///< auto | cpu | cuda | cuda:N
     int threads = 0;                       ///< intra-operator threads; 0: leave as they are
+    /// Make the model ready for evaluate(..., edge_moments = true): the exact heat flux.
+    bool edge_moments = false;
     bool self_test = true;  ///< compare a small decomposition with the undecomposed model at load
 };
 
@@ -45,14 +47,14 @@ class Session {
 
     /// Evaluate energy and forces of this rank's part. Collective over the ranks of `exchange`.
     /// Throws ModelError; a rank that throws has not taken part in the remaining exchanges.
-    Evaluation evaluate(const AtomGraph& graph, HaloExchange& exchange);
+    Evaluation evaluate(const AtomGraph& graph, HaloExchange& exchange, bool edge_moments = false);
 
     /// Evaluate the archive as it is, without the distribution pass, on a whole system (folded
     /// rows, no halo). The reference of every comparison. Not collective.
     Evaluation evaluate_undecomposed(const AtomGraph& graph);
 
     /// The calls that one evaluate() makes to its exchange, the same on every rank.
-    const std::vector<ExchangeEvent>& schedule() const;
+    const std::vector<ExchangeEvent>& schedule(bool edge_moments = false) const;
 
     /// Readable listing: one line for each exchange with width, state and source line.
     std::string listing() const;

@@ -69,11 +69,13 @@ void FlatProgram::compute_releases() {
 }
 
 FlatProgram::Result FlatProgram::run(const std::vector<c10::IValue>& arguments,
-                                     std::int64_t n_owned, const torch::Tensor& token) const {
+                                     std::int64_t n_owned, const torch::Tensor& token,
+                                     const torch::Tensor& gradient_factor) const {
     Values values(static_cast<std::size_t>(slot_count));
     for (std::size_t k = 0; k < inputs.size(); ++k) values[inputs[k]] = arguments[k];
     values[owned_count] = n_owned;
     values[token_in] = token;
+    if (this->gradient_factor != NO_SLOT) values[this->gradient_factor] = gradient_factor;
     torch::jit::Stack stack;
     for (const auto& instruction : code) {
         stack.clear();

@@ -50,6 +50,7 @@ struct FlatProgram {
     std::vector<Slot> inputs;          ///< in the order of input_specs(card)
     Slot owned_count = NO_SLOT;        ///< number of owned rows, an int
     Slot token_in = NO_SLOT;           ///< order token of the exchanges, a 0-dim tensor
+    Slot gradient_factor = NO_SLOT;    ///< of scale_gradient (moment_form.hpp), where inserted
     std::vector<Operand> outputs;      ///< in the order of ModelCard::outputs
     Operand token_out;
 
@@ -62,7 +63,7 @@ struct FlatProgram {
     };
     /// Throws ModelError naming the operator and its source line.
     Result run(const std::vector<c10::IValue>& values, std::int64_t n_owned,
-               const torch::Tensor& token) const;
+               const torch::Tensor& token, const torch::Tensor& gradient_factor = {}) const;
 };
 
 /// "name (source)" for messages and listings.

@@ -48,7 +48,7 @@ create_box      2 box
 create_atoms    1 box basis 5 2 basis 6 2 basis 7 2 basis 8 2
 mass            1 22.99
 mass            2 35.45
-displace_atoms  all random 0.05 0.05 0.05 1
+displace_atoms  all random 0.1 0.1 0.1 1 units box
 """
 PAIR = "pair_style nvalchemi\npair_coeff * * model.pt Na Cl\n"
 MOTION = "fix move all nve\nthermo 1\nrun 2\n"
