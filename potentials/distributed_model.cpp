@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "potentials/distributed_model.hpp"
 
-#include <c10/core/AutogradState.h>
-
 #include <chrono>
 
 #include "potentials/consolidation.hpp"
@@ -11,6 +9,7 @@
 #include "potentials/sample_structure.hpp"
 #include "potentials/session.hpp"
 #include "potentials/distribution/tracer.hpp"
+#include "potentials/evaluation_scope.hpp"
 
 namespace nvalchemi {
 
@@ -21,30 +20,6 @@ namespace {
 constexpr std::int64_t PROBE_OWNED[2] = {61, 67};
 constexpr std::int64_t PROBE_ROWS[2] = {97, 101};
 constexpr std::int64_t PROBE_EDGES[2] = {503, 509};
-
-/// Code that calls torch.zeros without a dtype means the model's dtype; every gradient runs on the
-/// calling thread, because the exchanges inside it may only be made there.
-class EvaluationScope {
-  public:
-    explicit EvaluationScope(torch::ScalarType dtype)
-        : dtype_(torch::get_default_dtype()),
-          threads_(c10::AutogradState::get_tls_state().get_multithreading_enabled()) {
-        // the default dtype is one for the process: written only if it changes
-        const auto wanted = torch::scalarTypeToTypeMeta(dtype);
-        if (wanted != dtype_) torch::set_default_dtype(wanted);
-        c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
-    }
-    ~EvaluationScope() {
-        if (dtype_ != torch::get_default_dtype()) torch::set_default_dtype(dtype_);
-        c10::AutogradState::get_tls_state().set_multithreading_enabled(threads_);
-    }
-    EvaluationScope(const EvaluationScope&) = delete;
-    EvaluationScope& operator=(const EvaluationScope&) = delete;
-
-  private:
-    caffe2::TypeMeta dtype_;
-    bool threads_;
-};
 
 Probe make_probe(const ModelCard& card, const torch::Device& device, int which) {
     const auto graph = random_graph(card, PROBE_OWNED[which], PROBE_ROWS[which],

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <mutex>
 
+#include "potentials/evaluation_scope.hpp"
+#include "potentials/model_inputs.hpp"
 #include "potentials/sample_structure.hpp"
 #include "potentials/session.hpp"
 
@@ -91,6 +93,7 @@ Assembled evaluate_parts(const ModelCard& card, const DistributedModel& model,
     const auto parts = decompose(structure, card.rows, unequal_parts(structure.size()), RANKS);
     std::vector<RankRows> rows;
     for (const auto& part : parts) rows.push_back(part.rows);
+    const EvaluationScope one_dtype_for_all_threads(model_dtype(card));
     InMemoryGroup group(rows);
     Assembled sum(structure);
     std::mutex mutex;

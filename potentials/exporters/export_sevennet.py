@@ -160,12 +160,14 @@ def reference_structure(species):
 
 
 def script_network(network):
-    """The scripted network that ends at the per-atom energies and differentiates nothing."""
+    """The scripted network that ends at the per-atom energies and differentiates nothing.
+
+    It is not frozen, so that the plugin's listing can name its modules."""
     network.delete_module_by_key("force_output")
     network.delete_module_by_key("reduce_total_enegy")  # the package's spelling
     network.eval_type_map = False  # the plugin hands over indices, not atomic numbers
     network.key_grad = None  # ... and edge vectors that require a gradient already
-    return torch.jit.freeze(script_e3nn(network))
+    return script_e3nn(network)
 
 
 def main(arguments=None):
