@@ -13,6 +13,8 @@ namespace {
 constexpr int FIRST[9] = {0, 1, 2, 0, 0, 1, 1, 2, 2};
 constexpr int SECOND[9] = {0, 1, 2, 1, 2, 2, 0, 0, 1};
 
+constexpr int VATOM_AT = 3;    // columns of a row: force, virial, centroid virial
+
 }    // namespace
 
 /* ---------------------------------------------------------------------- */
@@ -60,17 +62,6 @@ void Contribution::add_energy(const ResultTargets &targets)
 }
 
 /* ----------------------------------------------------------------------
-   minus r (x) g of an edge, in LAMMPS's energy unit
-------------------------------------------------------------------------- */
-
-void Contribution::edge_virial(std::int64_t edge, double w[9]) const
-{
-  const double *r = graph_->graph().edge_vector + 3 * edge;
-  const double *g = evaluation_->edge_gradients.data() + 3 * edge;
-  for (int k = 0; k < 9; ++k) w[k] = -energy_ * r[FIRST[k]] * g[SECOND[k]];
-}
-
-/* ----------------------------------------------------------------------
    this rank's part: the model's own, or from edges, or from all rows
    (raw halo rows stand where their image is)
 ------------------------------------------------------------------------- */
@@ -97,6 +88,39 @@ void Contribution::add_virial(double virial[6])
 }
 
 /* ----------------------------------------------------------------------
+   Virial of an edge: w = -r (x) g. Six components: half to each end.
+   Nine: where atom j pulls at the energies U_k of atoms at x_k,
+     W_j = sum_k (x_k - x_j) (x) dU_k/dx_j,
+   which is w to the sender, plus the moments m = sum_k (x_k - x_i) (x)
+   dU_k/dr from the receiver i to the sender where U_k reaches further.
+------------------------------------------------------------------------- */
+
+void Contribution::add_edge(std::int64_t edge, const EdgeEnd &receiver, const EdgeEnd &sender) const
+{
+  const double *g = evaluation_->edge_gradients.data() + 3 * edge;
+  for (int k = 0; k < 3; ++k) {
+    receiver.force[k] += force_ * g[k];
+    sender.force[k] -= force_ * g[k];
+  }
+  const double *r = graph_->graph().edge_vector + 3 * edge;
+  if (receiver.virial)
+    for (int k = 0; k < 6; ++k) {
+      const double half = -0.5 * energy_ * r[FIRST[k]] * g[SECOND[k]];
+      receiver.virial[k] += half;
+      sender.virial[k] += half;
+    }
+  if (!receiver.centroid) return;
+  for (int k = 0; k < 9; ++k) sender.centroid[k] -= energy_ * r[FIRST[k]] * g[SECOND[k]];
+  if (evaluation_->edge_moments.empty()) return;
+  const double *moment = evaluation_->edge_moments.data() + 9 * edge;
+  for (int k = 0; k < 9; ++k) {
+    const double m = energy_ * moment[3 * FIRST[k] + SECOND[k]];
+    sender.centroid[k] += m;
+    receiver.centroid[k] -= m;
+  }
+}
+
+/* ----------------------------------------------------------------------
    straight to LAMMPS's atoms, ghosts included
 ------------------------------------------------------------------------- */
 
@@ -109,25 +133,13 @@ void Contribution::scatter_to_atoms(const ResultTargets &targets)
         targets.f[graph_->atom_of_row(row)][k] += force_ * evaluation_->row_forces[3 * row + k];
     return;
   }
-  double w[9];
-  for (std::int64_t edge = 0; edge < graph.n_edges; ++edge) {
-    const int i = graph_->atom_of_row(graph.receiver[edge]);
-    const int j = graph_->sender_atoms()[edge];
-    const double *g = evaluation_->edge_gradients.data() + 3 * edge;
-    for (int k = 0; k < 3; ++k) {
-      targets.f[i][k] += force_ * g[k];
-      targets.f[j][k] -= force_ * g[k];
-    }
-    if (!targets.vatom && !targets.cvatom) continue;
-    edge_virial(edge, w);
-    if (targets.vatom)
-      for (int k = 0; k < 6; ++k) {
-        targets.vatom[i][k] += 0.5 * w[k];
-        targets.vatom[j][k] += 0.5 * w[k];
-      }
-    if (targets.cvatom)
-      for (int k = 0; k < 9; ++k) targets.cvatom[j][k] += w[k];
-  }
+  const auto end_at = [&](int i) {
+    return EdgeEnd{targets.f[i], targets.vatom ? targets.vatom[i] : nullptr,
+                   targets.cvatom ? targets.cvatom[i] : nullptr};
+  };
+  for (std::int64_t edge = 0; edge < graph.n_edges; ++edge)
+    add_edge(edge, end_at(graph_->atom_of_row(graph.receiver[edge])),
+             end_at(graph_->sender_atoms()[edge]));
 }
 
 /* ----------------------------------------------------------------------
@@ -137,8 +149,7 @@ void Contribution::scatter_to_atoms(const ResultTargets &targets)
 void Contribution::scatter_to_rows(const ResultTargets &targets)
 {
   const nvalchemi::AtomGraph &graph = graph_->graph();
-  const int vatom_at = 3;
-  const int cvatom_at = vatom_at + (targets.vatom ? 6 : 0);
+  const int cvatom_at = VATOM_AT + (targets.vatom ? 6 : 0);
   width_ = cvatom_at + (targets.cvatom ? 9 : 0);
   rows_.assign(graph.n_rows * width_, 0.0);
 
@@ -148,39 +159,26 @@ void Contribution::scatter_to_rows(const ResultTargets &targets)
         rows_[row * width_ + k] = force_ * evaluation_->row_forces[3 * row + k];
     return;
   }
-  double w[9];
-  for (std::int64_t edge = 0; edge < graph.n_edges; ++edge) {
-    double *const receiver = &rows_[graph.receiver[edge] * width_];
-    double *const sender = &rows_[graph.sender[edge] * width_];
-    const double *g = evaluation_->edge_gradients.data() + 3 * edge;
-    for (int k = 0; k < 3; ++k) {
-      receiver[k] += force_ * g[k];
-      sender[k] -= force_ * g[k];
-    }
-    if (width_ == 3) continue;
-    edge_virial(edge, w);
-    if (targets.vatom)
-      for (int k = 0; k < 6; ++k) {
-        receiver[vatom_at + k] += 0.5 * w[k];
-        sender[vatom_at + k] += 0.5 * w[k];
-      }
-    if (targets.cvatom)
-      for (int k = 0; k < 9; ++k) sender[cvatom_at + k] += w[k];
-  }
+  const auto end_at = [&](std::int64_t row) {
+    double *values = &rows_[row * width_];
+    return EdgeEnd{values, targets.vatom ? values + VATOM_AT : nullptr,
+                   targets.cvatom ? values + cvatom_at : nullptr};
+  };
+  for (std::int64_t edge = 0; edge < graph.n_edges; ++edge)
+    add_edge(edge, end_at(graph.receiver[edge]), end_at(graph.sender[edge]));
 }
 
 /* ---------------------------------------------------------------------- */
 
 void Contribution::rows_to_atoms(const ResultTargets &targets)
 {
-  const int vatom_at = 3;
-  const int cvatom_at = vatom_at + (targets.vatom ? 6 : 0);
+  const int cvatom_at = VATOM_AT + (targets.vatom ? 6 : 0);
   for (std::int64_t row = 0; row < graph_->n_owned(); ++row) {
     const int i = graph_->atom_of_row(row);
     const double *const values = &rows_[row * width_];
     for (int k = 0; k < 3; ++k) targets.f[i][k] += values[k];
     if (targets.vatom)
-      for (int k = 0; k < 6; ++k) targets.vatom[i][k] += values[vatom_at + k];
+      for (int k = 0; k < 6; ++k) targets.vatom[i][k] += values[VATOM_AT + k];
     if (targets.cvatom)
       for (int k = 0; k < 9; ++k) targets.cvatom[i][k] += values[cvatom_at + k];
   }

@@ -42,13 +42,19 @@ class Contribution {
            nvalchemi::HaloExchange &exchange, int nlocal, const ResultTargets &targets);
 
  private:
+  // what an end of an edge collects; null: not wanted
+
+  struct EdgeEnd {
+    double *force, *virial, *centroid;
+  };
+
+  void add_edge(std::int64_t edge, const EdgeEnd &receiver, const EdgeEnd &sender) const;
   void add_energy(const ResultTargets &targets);
   void add_virial(double virial[6]);
   void scatter_to_atoms(const ResultTargets &targets);
   void scatter_to_rows(const ResultTargets &targets);
   void rows_to_atoms(const ResultTargets &targets);
   void fill_record(const ResultTargets &targets);
-  void edge_virial(std::int64_t edge, double w[9]) const;
   bool sees_edges() const { return evaluation_->row_forces.empty(); }
 
   double energy_ = 1.0, force_ = 1.0;    // LAMMPS's units per eV, per eV/Angstrom

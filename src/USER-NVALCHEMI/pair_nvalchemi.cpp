@@ -180,12 +180,6 @@ void PairNvalchemi::coeff(int narg, char **arg)
     impl->model_file = arg[2];
     impl->configure_graph(nvalchemi::map_types({arg + 3, arg + narg}, atom->ntypes,
                                                impl->session->card().species, under_hybrid));
-    if (impl->options.centroid && !impl->session->schedule().empty())
-      throw std::runtime_error(
-          "keyword centroid: got yes, but the model makes " +
-          std::to_string(impl->session->schedule().size()) +
-          " exchanges, expected none (only a model with one message layer splits its virial "
-          "over atoms exactly). Use 'centroid no'");
   } catch (const std::exception &refusal) {
     problem = refusal.what();
   }
@@ -315,12 +309,13 @@ Evaluation PairNvalchemi::evaluate()
 
   Evaluation evaluation;
   nvalchemi::RankOutcome outcome;
-  exchange.begin_evaluation(impl->session->schedule());
+  const bool edge_moments = cvflag_atom != 0;
+  exchange.begin_evaluation(impl->session->schedule(edge_moments));
   try {
     const nvalchemi::AtomGraph &graph = impl->graph.update(atoms, domain->h);
     graph_done = platform::walltime();
     const nvalchemi::OpenMPThreads guard(impl->threads);
-    evaluation = impl->session->evaluate(graph, exchange);
+    evaluation = impl->session->evaluate(graph, exchange, edge_moments);
     exchange.end_evaluation();
     check_finite(impl->graph, evaluation, *atom);
     impl->outputs.store(impl->graph, evaluation, atom->nlocal, 1.0 / impl->units.ev_per_energy);

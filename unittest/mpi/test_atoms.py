@@ -68,7 +68,8 @@ class MissingNeighbors(LammpsTest):
                      "neigh_modify exclude", "fix gcmc")
 
     def test_neighbours_of_a_group_only_are_refused(self):
-        self.refused(["group some id 1:32", "neigh_modify include some", "run 0"],
+        self.refused(["group some id 1:32", "atom_modify first some",
+                      "neigh_modify include some", "run 0"],
                      "neigh_modify include")
 
     def test_exclusions_can_be_allowed(self):

@@ -2,16 +2,23 @@
 """fix nvalchemi/validate: passes what is right, finds planted faults, says what it did."""
 import re
 
+import scripted
 from simulation import read_thermo
-from suite import LONG, LammpsTest, main, model, models
+from suite import LONG, LammpsTest, main, model, models, scripted_model
 
 FIGURES = 13
-# fault -> archives in which it must show
-FAULTS = {"drop_forward": ("toy_index_add", "mace_rand_f64", "d3bj_pbe"),
-          "skip_reverse": ("toy_index_add", "d3bj_pbe"),
-          "no_zero_reverse": ("toy_index_add",),
-          "swap_edges": ("toy_index_add",),
-          "wrong_owner": ("toy_index_add", "mace_rand_f64")}
+# fault -> what must show it: archives, or bodies of scripted networks that are sensitive to it
+FAULTS = {"drop_forward": ("toy_index_add", "mace_rand_f64", "d3bj_pbe", "SENDER_SCATTER"),
+          "skip_reverse": ("toy_index_add", "nequip_rand_f64_energy", "SENDER_SCATTER"),
+          "correct_twice": ("SENDER_SCATTER",),
+          "swap_edges": ("toy_index_add", "ACCUMULATING"),
+          "wrong_owner": ("toy_index_add", "mace_rand_f64", "SENDER_SCATTER")}
+
+
+def find_model(name):
+    if name.isupper():
+        return scripted_model(name.lower(), getattr(scripted, name), None)
+    return model(name)
 
 
 def one_line(text):
@@ -54,7 +61,7 @@ class Validate(LammpsTest):
             for name in names:
                 for ranks in (2, 3) if LONG or name == "toy_index_add" else (2,):
                     with self.subTest(fault=fault, model=name, ranks=ranks):
-                        run = self.run_fix("", ranks=ranks, archive=model(name),
+                        run = self.run_fix("", ranks=ranks, archive=find_model(name),
                                            environment={"NVALCHEMI_FAULT": fault})
                         self.assertNotEqual(run.status, 0)
                         self.assertIn("differs from the undecomposed model", one_line(run.message))
@@ -162,14 +169,21 @@ class Validate(LammpsTest):
                 self.assertNotEqual(run.status, 0)
                 self.assertIn(text, one_line(run.message))
 
+    def run_without_ids(self):
+        return self.run_input("\n".join([
+            "units metal", "atom_modify id no", f"plugin load {self.installation.plugin}",
+            "region box block 0 20 0 20 0 20", "create_box 2 box", "create_atoms 1 single 5 5 5",
+            "create_atoms 2 single 7.5 5 5", "mass 1 22.99", "mass 2 35.45",
+            "pair_style nvalchemi", f'pair_coeff * * "{self.toy.archive}" Na Cl',
+            "fix check all nvalchemi/validate", "run 0"]) + "\n", 2)
+
     def test_needs_the_pair_style_ids_and_verlet(self):
         other = ("pair_style lj/cut 5.0", "pair_coeff * * 0.1 2.5")
         for text, run in (
                 ("got pair_style lj/cut, expected nvalchemi", self.run_fix("", pair_lines=other)),
                 ("use run_style verlet",
                  self.run_fix("", ["run_style respa 2 2 pair 1", "run 0"])),
-                ("use atom_modify id yes",
-                 self.run_fix("", before_box=("atom_modify id no",)))):
+                ("use atom_modify id yes", self.run_without_ids())):
             self.assertIn(text, one_line(run.message))
             self.assertNotEqual(run.status, 0)
 
