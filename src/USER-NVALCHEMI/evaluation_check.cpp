@@ -22,7 +22,7 @@ namespace {
       atom.tag_enable ? "atom " + std::to_string(atom.tag[i]) : "local atom " + std::to_string(i);
   throw std::runtime_error("the " + quantity + " of " + name + " (type " +
                            std::to_string(atom.type[i]) +
-                           ") is not a finite number. Look for overlapping atoms, a wrong element "
+                           ") is not finite. Look for overlapping atoms, a wrong element "
                            "mapping or a configuration far from the training data");
 }
 

@@ -15,7 +15,7 @@ namespace nvalchemi {
 enum class Fault {
   None,
   DropForward,      // "drop_forward": the first forward exchange of a step does not happen
-  NoZeroReverse,    // "no_zero_reverse": halo rows keep their values after a reverse exchange
+  NoZeroReverse,    // "no_zero_reverse": halo rows are not zeroed by a reverse and added once more
   SkipReverse,      // "skip_reverse": reverse exchanges do not happen
   CorrectTwice,     // "correct_twice": a reverse followed by a forward of the same rows, twice
   SwapEdges,        // "swap_edges": edges to halo rows point from receiver to sender

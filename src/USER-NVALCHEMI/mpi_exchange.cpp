@@ -182,7 +182,10 @@ void MpiExchange::reverse(const RowBlock &rows)
     host.data = staging_.host_buffer(all_bytes);
     staging_.copy_to_host(host.data, rows.data, all_bytes, rows.cuda_device);
   }
-  watch_peers([&] { transport_.reverse(host, !planted(Fault::NoZeroReverse)); });
+  watch_peers([&] {
+    if (planted(Fault::NoZeroReverse)) transport_.reverse(host, false);
+    transport_.reverse(host, true);
+  });
   if (rows.cuda_device >= 0)
     staging_.copy_to_device(rows.data, host.data, all_bytes, rows.cuda_device);
 }
