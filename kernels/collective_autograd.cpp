@@ -184,7 +184,8 @@ TensorAndToken owned_system_sum_ordered(const Tensor& rows, const Tensor& token)
 
 Tensor drop_halo_gradient(const Tensor& rows) {
     const RowCounts counts = check_rows(rows, /*accepts_owned_only=*/true, "drop_halo_gradient");
-    if (!needs_node(rows)) return rows.view_as(rows);
+    const bool has_halo_rows = rows.size(0) > counts.owned;
+    if (!needs_node(rows) || !has_halo_rows) return rows.view_as(rows);
     return DropHaloGradientNode::apply(rows, counts.owned);
 }
 

@@ -139,6 +139,15 @@ bool MpiExchange::follows_reverse() const
   return records_.size() > 1 && records_[records_.size() - 2].event.kind == Kind::Reverse;
 }
 
+/* ----------------------------------------------------------------------
+   one rank, or a part without neighbours: no copies to and from a GPU
+------------------------------------------------------------------------- */
+
+bool MpiExchange::nothing_to_move() const
+{
+  return transport_.plan().send_rows.empty() && total_rows() == owned_rows();
+}
+
 /* ---------------------------------------------------------------------- */
 
 void MpiExchange::forward(const RowBlock &rows)
@@ -147,6 +156,7 @@ void MpiExchange::forward(const RowBlock &rows)
   const std::size_t row_bytes = rows.row_bytes();
   enter({Kind::Forward, rows.width}, rows, double(transport_.plan().send_rows.size()) * row_bytes);
   if (planted(Fault::DropForward) && is_first_forward()) return;
+  if (nothing_to_move()) return;
 
   RowBlock host = rows;
   const std::size_t owned_bytes = owned_rows() * row_bytes;
@@ -175,6 +185,7 @@ void MpiExchange::reverse(const RowBlock &rows)
   require_floating_point(rows);
   enter({Kind::Reverse, rows.width}, rows, double(transport_.rows_received()) * rows.row_bytes());
   if (planted(Fault::SkipReverse)) return;
+  if (nothing_to_move()) return;
 
   RowBlock host = rows;
   const std::size_t all_bytes = total_rows() * rows.row_bytes();

@@ -64,6 +64,7 @@ class MpiExchange final : public HaloExchange {
   bool planted(Fault fault) const { return schedule_ && fault_ == fault; }
   bool is_first_forward() const;
   bool follows_reverse() const;
+  bool nothing_to_move() const;
 
   MpiTransport transport_;
   CudaStaging staging_;
