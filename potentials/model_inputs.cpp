@@ -158,7 +158,12 @@ ModelInputs make_model_inputs(const ModelCard& card, const AtomGraph& graph,
             bound.value = constant_value(*spec, card, graph, device);
         } else {
             auto tensor = tensors.make(spec->role);
-            if (spec->shape) tensor = tensor.reshape(concrete_shape(*spec->shape, graph));
+            if (spec->shape) {
+                const auto shape = concrete_shape(*spec->shape, graph);
+                const bool pairs = spec->role == InputRole::EdgeIndex && shape.size() == 2 &&
+                                   (*spec->shape)[0] == -2;
+                tensor = pairs ? tensor.t().contiguous() : tensor.reshape(shape);
+            }
             const bool differentiated =
                 (spec->role == InputRole::EdgeVectors && card.forces == ForceSource::EdgeVectors) ||
                 (spec->role == InputRole::Positions && card.forces != ForceSource::EdgeVectors);

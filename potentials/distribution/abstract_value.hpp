@@ -27,6 +27,7 @@ struct AbstractValue {
     bool fixed = false;
     Slot slot = NO_SLOT;  ///< set if not fixed
     Dim count;            ///< of an integer: a multiple of the extent of a space
+    bool from_count = false;  ///< a number computed from such an integer: differs between ranks
 
     // List, Tuple
     std::vector<AbstractPtr> items;

@@ -34,6 +34,9 @@ std::int64_t position(const Node* node, const AbstractValue& value, std::size_t 
 
 std::int64_t bound(const AbstractValue& value, std::int64_t fallback, std::int64_t size) {
     if (value.is_none()) return fallback;
+    if (!value.fixed)
+        throw ModelError("cannot distribute the model: a part of a list is taken by a position "
+                         "that depends on the number of atoms or on data");
     auto index = value.probe[0].toInt();
     if (index < 0) index += size;
     return std::clamp<std::int64_t>(index, 0, size);

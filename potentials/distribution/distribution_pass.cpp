@@ -57,8 +57,32 @@ class ProgramEditor {
         if (traced_.effects[at].mutates == old_slot) traced_.effects[at].mutates = new_slot;
     }
 
-    /// Number of instructions after which `slot` holds its value for good, counting those before
-    /// `limit`; nothing if it is written later.
+    /// True if another slot with the same storage is read from instruction `from` on.
+    bool shares_storage_later(Slot slot, std::size_t from) const {
+        for (std::size_t at = from; at < traced_.program.code.size(); ++at) {
+            bool found = false;
+            auto instruction = traced_.program.code[at];
+            for (auto& input : instruction.inputs)
+                input.for_each_slot([&](Slot& other) {
+                    found |= other != slot && traced_.alias_set[other] >= 0 &&
+                             traced_.alias_set[other] == traced_.alias_set[slot];
+                });
+            if (found) return true;
+        }
+        return false;
+    }
+
+    bool is_written_later(Slot slot, std::size_t from) const {
+        for (std::size_t at = from; at < traced_.program.code.size(); ++at) {
+            const auto mutated = traced_.effects[at].mutates;
+            if (mutated != NO_SLOT && traced_.alias_set[mutated] == traced_.alias_set[slot])
+                return true;
+        }
+        return false;
+    }
+
+    /// Number of instructions before `limit` after which `slot` holds its value; nothing if it is
+    /// written later through another tensor that shares its storage.
     std::optional<std::size_t> settled_after(Slot slot, std::size_t limit) const {
         std::size_t settled = 0;
         for (std::size_t at = 0; at < traced_.program.code.size(); ++at) {
@@ -68,9 +92,11 @@ class ProgramEditor {
                 std::find(outputs.begin(), outputs.end(), slot) != outputs.end() ||
                 (mutated != NO_SLOT && traced_.alias_set[mutated] == traced_.alias_set[slot]);
             if (!writes) continue;
-            if (at >= limit) return std::nullopt;
+            if (at >= limit) break;
             settled = at + 1;
         }
+        if (is_written_later(slot, settled) && shares_storage_later(slot, settled))
+            return std::nullopt;
         return settled;
     }
 
@@ -211,7 +237,13 @@ class DistributionPass {
             known = replicated_.emplace(shortfall.slot, sum).first;
             ++at;
         }
-        edit_.replace_reads_of(at, shortfall.slot, known->second);
+        // an in-place operator changes the sum: what follows must see that
+        if (traced_.effects[at].mutates == shortfall.slot) {
+            edit_.replace_reads(at, shortfall.slot, known->second);
+            replicated_.erase(known);
+        } else {
+            edit_.replace_reads_of(at, shortfall.slot, known->second);
+        }
     }
 
     struct Cut {
@@ -248,7 +280,7 @@ class DistributionPass {
         std::optional<Cut> best;
         for (const auto slot : row_ancestors(shortfall)) {
             const auto& facts = traced_.facts[slot];
-            if (facts.is_position || !facts.floating) continue;
+            if (facts.is_position || !facts.exchangeable) continue;
             if (facts.dims[facts.placed_dim()].factor != 1) continue;
             const auto at = edit_.settled_after(slot, shortfall.instruction);
             if (!at) continue;
@@ -349,7 +381,9 @@ class DistributionPass {
         for (std::size_t original = 0; original < count; ++original) {
             if (!replay.result_is_stale[original]) continue;
             for (const auto slot : fresh_operands(original + inserted, replay.operands[original]))
-                inserted += shield(original + inserted, slot, shielded);
+                inserted += slot == traced_.effects[original + inserted].mutates
+                                ? shield_target(original + inserted, slot)
+                                : shield(original + inserted, slot, shielded);
         }
     }
 
@@ -364,10 +398,36 @@ class DistributionPass {
                 const auto& facts = traced_.facts[slot];
                 const bool gathered = std::find(any.begin(), any.end(), slot) != any.end();
                 if (facts.on_rows() && facts.differentiable && facts.floating && !gathered &&
-                    !state.stale && !state.position && slot != effect.mutates)
+                    !state.stale && !state.position)
                     fresh.insert(slot);
             });
         return fresh;
+    }
+
+    Slot insert_shield(std::size_t at, Slot slot) {
+        return edit_.insert_call(at, "nvalchemi_lmp::drop_halo_gradient", "",
+                                 {Operand::of_slot(slot)}, slot);
+    }
+
+    Slot insert_copy(std::size_t at, Slot slot) {
+        Effect effect;
+        effect.partial_use = PartialUse::Passthrough;
+        return edit_.insert_call(at, "aten::clone", "",
+                                 {Operand::of_slot(slot), Operand::of_constant(c10::IValue())}, slot,
+                                 effect);
+    }
+
+    /// The target of an in-place operator: a shielded copy takes its place from here on.
+    std::size_t shield_target(std::size_t at, Slot slot) {
+        if (traced_.facts[slot].placed_dim() != 0 || traced_.facts[slot].dims[0].factor != 1)
+            return 0;
+        if (edit_.shares_storage_later(slot, at))
+            throw ModelError("cannot distribute the model: " + describe(traced_.program.code[at]) +
+                             ": it changes a tensor in place of which another view is used; write "
+                             "it without the trailing underscore");
+        const Slot copy = insert_copy(at + 1, insert_shield(at, slot));
+        edit_.replace_reads(at + 2, slot, copy);
+        return 2;
     }
 
     std::size_t shield(std::size_t at, Slot slot, std::map<Slot, Slot>& shielded) {
@@ -375,10 +435,14 @@ class DistributionPass {
         if (traced_.facts[slot].placed_dim() != 0 ||
             traced_.facts[slot].dims[0].factor != 1)
             return 0;
+        // torch forbids in-place changes of what a shield's view refers to: shield a copy then
+        if (edit_.is_written_later(slot, at)) {
+            const Slot copy = insert_copy(at, slot);
+            edit_.replace_reads_of(at + 2, slot, insert_shield(at + 1, copy));
+            return 2;
+        }
         if (shielded.count(slot) == 0) {
-            Effect effect;
-            shielded[slot] = edit_.insert_call(at, "nvalchemi_lmp::drop_halo_gradient", "",
-                                               {Operand::of_slot(slot)}, slot, effect);
+            shielded[slot] = insert_shield(at, slot);
             inserted = 1;
         }
         edit_.replace_reads_of(at + inserted, slot, shielded[slot]);

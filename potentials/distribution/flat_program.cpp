@@ -84,6 +84,8 @@ FlatProgram::Result FlatProgram::run(const std::vector<c10::IValue>& arguments,
             instruction.run(stack);
         } catch (const c10::Error& error) {
             throw ModelError(describe(instruction) + ": " + error.what_without_backtrace());
+        } catch (const std::exception& error) {
+            throw ModelError(describe(instruction) + ": " + error.what());
         }
         store(instruction, stack, values);
         for (const auto slot : instruction.releases) values[slot] = c10::IValue();

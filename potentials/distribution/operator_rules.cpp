@@ -23,7 +23,8 @@ bool acts_by_element(const Call& call) {
         "relu6",      "gelu",      "elu",        "selu",        "celu",    "softplus", "softshrink",
         "leaky_relu", "hardtanh",  "hardswish",  "mish",        "sinc",    "clamp",    "clamp_min",
         "clamp_max",  "addcmul",   "addcdiv",    "log_sigmoid", "square",  "softsign", "tanhshrink",
-        "nan_to_num", "float_power"};
+        "nan_to_num", "float_power", "floor_divide", "remainder", "fmod", "__and", "__or", "__xor",
+        "__iand",     "__ior",       "__ixor"};
     return has_tag(call, at::Tag::pointwise) || known.count(call.base) > 0;
 }
 
@@ -65,7 +66,18 @@ std::vector<AbstractPtr> apply_foreign(TraceBuilder& builder, Call& call) {
     return builder.emit(call);
 }
 
+/// Traced models carry sizes as tensors: the count goes with them.
+std::vector<AbstractPtr> number_to_tensor(TraceBuilder& builder, Call& call) {
+    auto result = builder.emit(call)[0];
+    auto facts = builder.facts(result);
+    facts.count = call.args[0]->count;
+    builder.set_facts(result, facts);
+    result->from_count = call.args[0]->from_count;
+    return {result};
+}
+
 std::vector<AbstractPtr> dispatch(TraceBuilder& builder, Call& call) {
+    if (call.name == "prim::NumToTensor") return number_to_tensor(builder, call);
     if (call.name.rfind("aten::", 0) != 0) return apply_foreign(builder, call);
     if (call.base == "grad") return rules::apply_gradient(builder, call);
     if (call.base == "where" && call.args.size() == 1) return rules::apply_gather(builder, call);
@@ -175,9 +187,19 @@ void place(TraceBuilder& builder, const Call& call, const AbstractPtr& result,
     builder.set_facts(result, facts);
 }
 
+void follow_positions(TraceBuilder& builder, const Call& call, const AbstractPtr& result) {
+    if (result->fixed || !builder.facts(result).on_rows()) return;
+    auto facts = builder.facts(result);
+    for (const auto& tensor : tensor_arguments(call)) {
+        const auto operand = builder.facts(tensor);
+        facts.is_position |= operand.on_rows() && operand.is_position;
+    }
+    builder.set_facts(result, facts);
+}
+
 void require_data(TraceBuilder& builder, const Call& call) {
     for (const auto& argument : call.args)
-        if (argument->is_count())
+        if (argument->is_count() || argument->from_count)
             TraceBuilder::refuse(call, "the number of rows or edges is used as data, but it "
                                        "differs between ranks");
     for (const auto& tensor : tensor_arguments(call)) {
@@ -198,6 +220,7 @@ bool reads_any_row(const Call& call, Space space, Content content) {
             break;
         case Content::Sender:
         case Content::AnyRow:
+        case Content::EdgeIndex:
             if (space == SPACE_NODE) return true;
             break;
         case Content::RowNumbers:

@@ -47,6 +47,8 @@ int normalised(const Call& call, std::int64_t dim, std::size_t rank);
 /// Give the results their facts: spaces for the one tensor result, rank-only for the others.
 void place(TraceBuilder& builder, const Call& call, const AbstractPtr& result,
            std::vector<Dim> dims, Content content = Content::Data);
+/// What is computed row by row from positions is a position: its halo rows carry their image.
+void follow_positions(TraceBuilder& builder, const Call& call, const AbstractPtr& result);
 /// Refuse numbers of rows and row numbers where data is expected.
 void require_data(TraceBuilder& builder, const Call& call);
 /// How row numbers of `content` address a dimension of `space`; refuses what is not understood.

@@ -47,10 +47,13 @@ struct TensorFacts {
     std::vector<Dim> dims;
     Content content = Content::Data;
     int index_dim = -1;             ///< of Content::EdgeIndex
+    Space selects_from = SPACE_NONE;  ///< of Content::EdgeSelection: whose positions they are
+    bool starts_stale = false;      ///< an input whose halo rows differ from their owners' rows
     bool is_position = false;       ///< input positions: a halo row carries its image's shift
     Dim count;                      ///< a number of rows or edges: not data
     bool differentiable = false;    ///< depends on what is differentiated
     bool floating = false;
+    bool exchangeable = false;      ///< of a type that the exchange moves
     std::int64_t width = 1;         ///< elements per row, or elements if not placed on rows
 
     /// The dimension over rows or edges, -1 if none.

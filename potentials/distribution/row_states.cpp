@@ -19,10 +19,13 @@ class Replay {
     explicit Replay(const TracedProgram& traced)
         : traced_(traced), states_(traced.facts.size()) {
         for (std::size_t slot = 0; slot < states_.size(); ++slot)
+        {
             states_[slot].position = traced.facts[slot].is_position;
+            states_[slot].stale = traced.facts[slot].starts_stale;
+        }
         // folded rows have no image of their own: a halo row's position is anybody's
         if (traced.folded_rows)
-            for (auto& state : states_) state.stale = state.position;
+            for (auto& state : states_) state.stale |= state.position;
     }
 
     StateReplay run(const std::map<Slot, std::size_t>& refreshed) {
@@ -79,7 +82,9 @@ class Replay {
 
     /// An in-place operator changes every value that shares its target's storage.
     bool write_through(const Effect& effect, const std::vector<Slot>& read, bool partial) {
-        const auto state = joined(effect, read);
+        auto state = joined(effect, read);
+        // written owned rows leave the halo rows of the same tensor behind
+        if (traced_.facts[effect.mutates].space() == SPACE_OWNED) state.stale = true;
         const int set = traced_.alias_set[effect.mutates];
         for (std::size_t slot = 0; slot < states_.size(); ++slot) {
             if (traced_.alias_set[slot] != set) continue;

@@ -171,6 +171,7 @@ std::vector<AbstractPtr> apply_contraction(TraceBuilder& builder, Call& call) {
                                   : PartialUse::Multiplicative;
     auto results = builder.emit(call);
     place(builder, call, results[0], dims);
+    follow_positions(builder, call, results[0]);
     return results;
 }
 

@@ -39,6 +39,9 @@ std::vector<AbstractPtr> apply_arange(TraceBuilder& builder, Call& call) {
           space == SPACE_NODE    ? Content::RowNumbers
           : space == SPACE_OWNED ? Content::OwnedNumbers
                                  : Content::EdgeSelection);
+    auto known = builder.facts(result);
+    known.selects_from = space;
+    builder.set_facts(result, known);
     return {result};
 }
 
@@ -54,6 +57,10 @@ bool is_factory(const std::string& base) {
 
 std::vector<AbstractPtr> apply_factory(TraceBuilder& builder, Call& call) {
     if (call.base == "arange") return apply_arange(builder, call);
+    const auto fill = call.arg("fill_value");
+    if (fill && (fill->is_count() || fill->from_count))
+        TraceBuilder::refuse(call, "the number of rows or edges is used as data, but it differs "
+                                   "between ranks");
     std::vector<Dim> dims;
     if (has_size_argument(call)) {
         dims = sizes_to_dims(call);

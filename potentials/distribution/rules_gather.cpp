@@ -16,11 +16,19 @@ std::vector<Dim> replaced(std::vector<Dim> dims, int dim, const std::vector<Dim>
 
 /// Note that `self` is read by rows of `content`; a tensor of owned rows is widened first.
 void note_read(TraceBuilder& builder, Call& call, const std::string& self_name, int dim,
-               Content content) {
+               const TensorFacts& index) {
+    const auto content = index.content;
     auto self = call.arg(self_name);
     const auto facts = builder.facts(self);
     const auto placed = facts.dims[dim];
-    if (placed.space == SPACE_NONE) return;
+    if (placed.space == SPACE_NONE) {
+        if (content != Content::Data && content != Content::System)
+            TraceBuilder::refuse(call, "row numbers are used as data, but they differ between "
+                                       "ranks");
+        return;
+    }
+    if (content == Content::EdgeSelection && index.selects_from != placed.space)
+        TraceBuilder::refuse(call, "positions in one selection of edges address another one");
     if (placed.factor != 1)
         TraceBuilder::refuse(call, "rows that were merged with other dimensions are addressed by "
                                    "an index");
@@ -43,7 +51,7 @@ std::vector<AbstractPtr> apply_index_select(TraceBuilder& builder, Call& call) {
     const auto facts = builder.facts(call.arg("self"));
     const auto index = builder.facts(call.arg("index"));
     const int dim = normalised(call, call.integer("dim", 0), facts.dims.size());
-    note_read(builder, call, "self", dim, index.content);
+    note_read(builder, call, "self", dim, index);
     auto result = builder.emit(call)[0];
     place(builder, call, result, replaced(builder.facts(call.arg("self")).dims, dim, index.dims),
           kept_content(facts, dim));
@@ -59,7 +67,7 @@ std::vector<AbstractPtr> apply_take_along(TraceBuilder& builder, Call& call) {
     const auto index = builder.facts(call.arg(index_name));
     const auto facts = builder.facts(call.arg("self"));
     const int dim = normalised(call, call.integer("dim", 0), facts.dims.size());
-    note_read(builder, call, "self", dim, index.content);
+    note_read(builder, call, "self", dim, index);
     if (facts.placed_dim() >= 0 && facts.placed_dim() != dim &&
         facts.placed_dim() != index.placed_dim())
         TraceBuilder::refuse(call, "rows of the source and of the index do not correspond");
@@ -70,7 +78,7 @@ std::vector<AbstractPtr> apply_take_along(TraceBuilder& builder, Call& call) {
 
 std::vector<AbstractPtr> apply_embedding(TraceBuilder& builder, Call& call) {
     const auto index = builder.facts(call.arg("indices"));
-    note_read(builder, call, "weight", 0, index.content);
+    note_read(builder, call, "weight", 0, index);
     auto dims = index.dims;
     dims.push_back({});
     auto result = builder.emit(call)[0];
@@ -109,7 +117,7 @@ std::vector<AbstractPtr> apply_index(TraceBuilder& builder, Call& call) {
             continue;
         }
         note_read(builder, call, "self", static_cast<int>(dim),
-                  builder.facts(indices[dim]).content);
+                  builder.facts(indices[dim]));
         tensors.push_back(indices[dim]);
     }
     if (!masked.empty() && (first != last || !tensors.empty()))
@@ -133,8 +141,20 @@ std::vector<AbstractPtr> apply_selection(TraceBuilder& builder, Call& call) {
         TraceBuilder::refuse(call, "it orders or selects rows; expected a one-dimensional tensor "
                                    "over edges");
     auto results = builder.emit(call);
+    const auto note_base = [&](const AbstractPtr& positions) {
+        auto known = builder.facts(positions);
+        known.selects_from = facts.dims[0].space;
+        builder.set_facts(positions, known);
+    };
     if (call.base == "argsort") {
-        place(builder, call, results[0], facts.dims, Content::EdgeSelection);
+        // as many edges, but in an order of their own
+        const auto& order = results[0];
+        place(builder, call, order,
+              {{builder.new_edge_space(order->probe[0].toTensor().size(0),
+                                       order->probe[1].toTensor().size(0)),
+                1}},
+              Content::EdgeSelection);
+        note_base(order);
         return results;
     }
     auto& first = results[0];
@@ -143,6 +163,7 @@ std::vector<AbstractPtr> apply_selection(TraceBuilder& builder, Call& call) {
     std::vector<Dim> dims{selected};
     if (call.base == "nonzero") dims.push_back({});
     place(builder, call, first, dims, Content::EdgeSelection);
+    note_base(first);
     if (call.base == "where" || call.base == "nonzero_numpy")
         return {list_value({first}, c10::TensorType::get())};
     return results;

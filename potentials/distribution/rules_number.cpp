@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <algorithm>
 #include <unordered_set>
 
 #include "potentials/distribution/operator_rules.hpp"
@@ -51,8 +52,10 @@ std::vector<AbstractPtr> apply_numel(TraceBuilder& builder, Call& call) {
     const int placed = facts.placed_dim();
     if (placed < 0) return builder.fold(call);
     const auto& sample = call.args[0]->probe[0].toTensor();
-    const auto extent = builder.extent(facts.dims[placed].space, 0);
-    return {emit_count(builder, call, {facts.dims[placed].space, sample.numel() / extent})};
+    std::int64_t factor = facts.dims[placed].factor;
+    for (std::int64_t dim = 0; dim < sample.dim(); ++dim)
+        if (dim != placed) factor *= sample.size(dim);
+    return {emit_count(builder, call, {facts.dims[placed].space, factor})};
 }
 
 /// The number inside a tensor.
@@ -108,7 +111,12 @@ std::vector<AbstractPtr> apply_arithmetic(TraceBuilder& builder, Call& call) {
     }
     if (call.base == "Int" && call.args[0]->is_count())
         return {emit_count(builder, call, call.args[0]->count)};
-    return builder.emit(call);
+    const bool from_count = std::any_of(call.args.begin(), call.args.end(), [](const auto& value) {
+        return value->is_count() || value->from_count;
+    });
+    auto results = builder.emit(call);
+    for (const auto& result : results) result->from_count = from_count;
+    return results;
 }
 
 }  // namespace

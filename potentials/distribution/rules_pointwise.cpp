@@ -24,7 +24,10 @@ std::vector<AbstractPtr> apply_pointwise(TraceBuilder& builder, Call& call) {
     const auto dims = broadcast_dims(builder, call, tensor_arguments(call));
     if (call.in_place) call.effect.mutates = call.args[0]->slot;
     auto results = builder.emit(call);
-    for (const auto& result : results) place(builder, call, result, dims);
+    for (const auto& result : results) {
+        place(builder, call, result, dims);
+        follow_positions(builder, call, result);
+    }
     return results;
 }
 
@@ -36,6 +39,13 @@ std::vector<AbstractPtr> apply_gradient(TraceBuilder& builder, Call& call) {
         if (space != SPACE_NONE && space != SPACE_OWNED)
             TraceBuilder::refuse(call, "it differentiates values of all rows, halo rows included; "
                                        "expected the sum of the owned rows' energies");
+    }
+    for (const auto& target : call.args[1]->items) {
+        const auto facts = builder.facts(target);
+        if (facts.on_rows() && !facts.is_position)
+            TraceBuilder::refuse(call, "it differentiates with respect to features of rows, whose "
+                                       "gradients are spread over ranks; expected positions, edge "
+                                       "vectors or a strain");
     }
     auto results = builder.emit(call);
     auto& gradients = results[0]->items;

@@ -39,6 +39,15 @@ std::vector<int> reduced_dims(const Call& call, std::size_t rank) {
     return dims;
 }
 
+/// torch.cross without a dimension takes the first of extent 3, which could be the rows.
+void settle_cross_dim(Call& call) {
+    const auto given = call.arg("dim");
+    if (given && !given->is_none()) return;
+    const auto& sample = call.args[0]->probe[0].toTensor();
+    for (std::int64_t dim = 0; dim < sample.dim(); ++dim)
+        if (sample.size(dim) == 3) return call.set_arg("dim", fixed_value(dim));
+}
+
 [[noreturn]] void refuse_rows(const Call& call, Space space) {
     const std::string what = space == SPACE_EDGE || space >= FIRST_DERIVED ? "edges" : "rows";
     TraceBuilder::refuse(call, "it reduces or mixes all " + what +
@@ -76,6 +85,7 @@ std::vector<AbstractPtr> apply_reduction(TraceBuilder& builder, Call& call) {
     if ((call.base == "max" || call.base == "min") && call.has_schema_arg("other"))
         return apply_pointwise(builder, call);
     require_data(builder, call);
+    if (call.base == "cross") settle_cross_dim(call);
     const auto facts = builder.facts(call.args[0]);
     const auto reduced = reduced_dims(call, facts.dims.size());
     const int placed = facts.placed_dim();

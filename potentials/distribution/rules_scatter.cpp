@@ -86,6 +86,12 @@ void into_rows(const Call& call, Effect& effect, const Scatter& scatter, Space s
         if (!scatter.sums)
             TraceBuilder::refuse(call, "edges are reduced per sender by something other than a "
                                        "sum: the contributions are on several ranks");
+        if (!call.flag("include_self", true))
+            TraceBuilder::refuse(call, "edges are summed per sender without the target's own "
+                                       "value; expected include_self=True");
+        if (scatter.dim != 0)
+            TraceBuilder::refuse(call, "edges are summed per sender along a dimension other than "
+                                       "the first");
         effect.corrects = true;
         return;
     }

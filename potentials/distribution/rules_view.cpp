@@ -58,6 +58,12 @@ std::string shape_text(const AbstractPtr& tensor) {
     return text.str();
 }
 
+/// Operators that read the same elements in a new shape, whatever dimension they were in.
+bool reinterprets(const std::string& base) {
+    return base == "view" || base == "reshape" || base == "flatten" || base == "unflatten" ||
+           base == "view_as" || base == "reshape_as";
+}
+
 /// Rows may be merged with other dimensions only as the slowest of them. Edges may be merged behind
 /// others: that makes a set of edges of its own, which can be opened again.
 void follow_merges(TraceBuilder& builder, const Call& call, const AbstractPtr& input,
@@ -68,12 +74,13 @@ void follow_merges(TraceBuilder& builder, const Call& call, const AbstractPtr& i
     const auto& first = output->probe[0].toTensor();
     for (std::size_t to = 0; to < dims.size(); ++to) {
         if (dims[to].space != before.dims[from].space) continue;
-        if (dims[to].factor == before.dims[from].factor) continue;
+        const bool same_factor = dims[to].factor == before.dims[from].factor;
+        if (same_factor && !reinterprets(call.base)) continue;
         if (elements_before(input->probe[0].toTensor(), from) ==
             elements_before(first, static_cast<int>(to)))
             continue;
-        if (!is_edge_like(dims[to].space))
-            TraceBuilder::refuse(call, "rows are merged behind another dimension: " +
+        if (same_factor || !is_edge_like(dims[to].space))
+            TraceBuilder::refuse(call, "rows or edges are merged behind another dimension: " +
                                            shape_text(input) + " becomes " + shape_text(output));
         dims[to] = {builder.merged_edge_space(dims[to].space, first.size(to),
                                               output->probe[1].toTensor().size(to)),
@@ -87,6 +94,8 @@ void keep_content(TraceBuilder& builder, const AbstractPtr& input, const Abstrac
     auto after = builder.facts(output);
     after.content = before.content;
     after.count = before.count;
+    after.selects_from = before.selects_from;
+    after.starts_stale = before.starts_stale;
     after.is_position = before.is_position && after.placed_dim() >= 0;
     if (before.content == Content::EdgeIndex) {
         after.index_dim = -1;
@@ -150,6 +159,7 @@ std::vector<AbstractPtr> apply_slice(TraceBuilder& builder, Call& call) {
     known.content = facts.content;
     known.index_dim = facts.index_dim;
     known.count = facts.count;
+    known.selects_from = facts.selects_from;
     if (facts.content == Content::EdgeIndex && dim == facts.index_dim &&
         result->probe[0].toTensor().size(dim) != 2)
         known.content = result->probe[0].toTensor().size(dim) == 1
@@ -256,6 +266,33 @@ std::vector<AbstractPtr> apply_broadcast_list(TraceBuilder& builder, Call& call)
     return results;
 }
 
+/// squeeze drops whatever has extent 1, rows included: name the dimensions that it drops whatever
+/// the number of rows. Returns the argument if it drops none.
+AbstractPtr settle_squeezed_dims(TraceBuilder& builder, Call& call) {
+    const auto facts = builder.facts(call.args[0]);
+    const auto& sample = call.args[0]->probe[0].toTensor();
+    std::vector<AbstractPtr> dropped;
+    for (std::size_t dim = 0; dim < facts.dims.size(); ++dim) {
+        if (facts.dims[dim].space != SPACE_NONE || sample.size(static_cast<std::int64_t>(dim)) != 1)
+            continue;
+        const auto asked = call.arg("dim");
+        bool wanted = !asked;
+        if (asked && asked->form == AbstractValue::Form::List) {
+            for (const auto& item : asked->items)
+                wanted |= normalised(call, item->probe[0].toInt(), facts.dims.size()) ==
+                          static_cast<int>(dim);
+        } else if (asked) {
+            wanted = normalised(call, asked->probe[0].toInt(), facts.dims.size()) ==
+                     static_cast<int>(dim);
+        }
+        if (wanted) dropped.push_back(fixed_value(static_cast<std::int64_t>(dim)));
+    }
+    if (dropped.empty()) return call.args[0];
+    call.run = registered_operator("aten::squeeze", "dims");
+    call.args = {call.args[0], list_value(std::move(dropped), c10::IntType::get())};
+    return nullptr;
+}
+
 void refuse_repeated_rows(TraceBuilder& builder, Call& call) {
     const auto facts = builder.facts(call.args[0]);
     const int placed = facts.placed_dim();
@@ -300,6 +337,9 @@ std::vector<AbstractPtr> apply_view(TraceBuilder& builder, Call& call) {
     if (call.base == "broadcast_tensors") return apply_broadcast_list(builder, call);
     if (call.base == "repeat" || call.base == "tile" || call.base == "repeat_interleave")
         refuse_repeated_rows(builder, call);
+    if (call.base == "squeeze") {
+        if (auto kept = settle_squeezed_dims(builder, call)) return {kept};
+    }
     if (call.in_place && call.base != "requires_grad")
         TraceBuilder::refuse(call, "it changes the shape of a tensor in place; use the form without "
                                    "the trailing underscore");

@@ -16,6 +16,8 @@ std::vector<c10::IValue> run_once(const Call& call, int probe) {
     } catch (const c10::Error& error) {
         TraceBuilder::refuse(call, std::string("failed on a sample structure: ") +
                                        error.what_without_backtrace());
+    } catch (const std::exception& error) {
+        TraceBuilder::refuse(call, std::string("failed on a sample structure: ") + error.what());
     }
     return stack;
 }
@@ -249,6 +251,9 @@ void TraceBuilder::finish() {
         auto& known = traced_.facts[slot];
         known.differentiable = tensor.requires_grad();
         known.floating = tensor.is_floating_point();
+        const auto type = tensor.scalar_type();
+        known.exchangeable = type == torch::kFloat32 || type == torch::kFloat64 ||
+                             type == torch::kInt32 || type == torch::kInt64;
         const auto extent = known.on_rows() ? extents_[SPACE_NODE][0] : 1;
         known.width = tensor.numel() / std::max<std::int64_t>(extent, 1);
     }

@@ -8,7 +8,6 @@
 #include "neighbor.h"
 
 #include <sstream>
-#include <stdexcept>
 
 using namespace LAMMPS_NS;
 
@@ -89,15 +88,4 @@ std::string LAMMPS_NS::missing_neighbors(LAMMPS *lmp, const ServedPairs &served,
            " to another style although both types are mapped to elements. Use hybrid/overlay. " +
            REMEDY;
   return "";
-}
-
-/* ---------------------------------------------------------------------- */
-
-void LAMMPS_NS::check_ghost_cutoff(double model_cutoff, double ghost_cutoff)
-{
-  if (ghost_cutoff >= model_cutoff) return;
-  std::ostringstream text;
-  text << "ghost atoms reach " << ghost_cutoff << ", expected at least the model's cutoff "
-       << model_cutoff << ". Use 'comm_modify cutoff " << model_cutoff << "'";
-  throw std::runtime_error(text.str());
 }

@@ -35,10 +35,6 @@ class ServedPairs {
 std::string missing_neighbors(LAMMPS *lmp, const ServedPairs &served,
                               const std::vector<int> &species_of_type);
 
-// throws std::runtime_error if ghosts reach less far than the model; both in LAMMPS's length unit
-
-void check_ghost_cutoff(double model_cutoff, double ghost_cutoff);
-
 }    // namespace LAMMPS_NS
 
 #endif

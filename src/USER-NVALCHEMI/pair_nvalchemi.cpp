@@ -9,6 +9,7 @@
 #include "contribution.h"
 #include "evaluation_check.h"
 #include "fault_injection.h"
+#include "ghost_cutoff.h"
 #include "ghost_homes.h"
 #include "model_outputs.h"
 #include "model_source.h"
@@ -270,7 +271,8 @@ void PairNvalchemi::rebuild_rows()
   nvalchemi::RankOutcome outcome;
   std::vector<nvalchemi::GhostHome> homes;
   try {
-    check_ghost_cutoff(impl->cutoff, std::max(comm->cutghostuser, neighbor->cutneighmax));
+    nvalchemi::check_ghost_cutoff(impl->cutoff,
+                                  std::max(comm->cutghostuser, neighbor->cutneighmax));
     if (!impl->options.allow_exclusions)
       outcome.failure = missing_neighbors(lmp, impl->served, impl->species_of_type);
   } catch (const std::exception &problem) {

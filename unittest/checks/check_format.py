@@ -31,7 +31,7 @@ def main():
     layout = ["-i"] if fix else ["--dry-run", "--Werror", "--ferror-limit=1"]
     content = [
         run(["clang-format", "--style=file", *layout], sources),
-        run(["ruff", "format", *([] if fix else ["--diff"])], scripts),
+        run(["ruff", "format", *([] if fix else ["--check"])], scripts),
         run(["ruff", "check", *(["--fix"] if fix else [])], scripts),
     ]
     if not all(content):

@@ -18,6 +18,19 @@ from mapped_libraries import (
 BUILD = Path(os.environ.get("NVALCHEMI_BUILD_DIR", "build"))
 PLUGIN = BUILD / "lib" / "nvalchemi_plugin.so"
 LAMMPS = os.environ.get("NVALCHEMI_LAMMPS", "")
+FIXTURES = Path(os.environ.get("NVALCHEMI_FIXTURES", "fixtures"))
+MODEL = FIXTURES / "models" / "toy_scatter_add.pt"
+# LAMMPS_PLUGIN_PATH makes LAMMPS load the plugin when it starts.
+STYLE = "units metal\npair_style nvalchemi\n"
+EVALUATION = f"""
+lattice fcc 5.6
+region box block 0 2 0 2 0 2
+create_box 2 box
+create_atoms 1 box basis 2 2
+mass * 30.0
+pair_coeff * * {MODEL} Na Cl
+run 0
+"""
 # Folders of the environment and of what the user gave instead, as CMake knows them.
 FOLDERS = [
     BUILD,
@@ -91,7 +104,7 @@ class RunningLammps(unittest.TestCase):
     def mapped(self, *launcher):
         with tempfile.TemporaryDirectory() as folder:
             marker = Path(folder) / "ready"
-            script = f"plugin load {PLUGIN}\npair_style nvalchemi\nprint ready file {marker}\n"
+            script = STYLE + (EVALUATION if MODEL.exists() else "") + f"print ready file {marker}\n"
             return libraries_in_maps(
                 maps_while_running([*launcher, LAMMPS, "-log", "none"], script, marker)
             )

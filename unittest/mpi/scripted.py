@@ -24,10 +24,16 @@ SENDER_SCATTER = """
     h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m)
 """
 
-# Fails where two atoms are closer than 1.5 Angstrom: on the ranks that see such a pair.
-THROWS_FOR_CLOSE_PAIRS = LAYER + """
-    if bool((r < 1.5).any()):
-        raise ValueError('planted failure')
+# Fails where two atoms are closer than 1.5 Angstrom, on the ranks that see such a pair: row 3
+# of a table with three rows is asked for.
+THROWS_FOR_CLOSE_PAIRS = """
+    close = (r < 1.5).to(i.dtype) * 3
+    h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m * self.e[close])
+"""
+
+# Fails for more than 12 rows.
+AT_MOST_12_ROWS = LAYER + """
+    assert n <= 12, 'planted failure'
 """
 
 # Not a number where two atoms are closer than 1.5 Angstrom.
