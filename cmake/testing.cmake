@@ -12,6 +12,8 @@ function(nvalchemi_set_test_properties name labels timeout ranks)
         set(timeout 120)
     endif()
     set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
+    # One thread each: tests run beside one another, and threads that wait for a busy core are slow.
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT OMP_NUM_THREADS=1)
     if("mpi" IN_LIST labels)
         set_tests_properties(${name} PROPERTIES RESOURCE_LOCK mpi PROCESSORS ${nvalchemi_cores})
     endif()

@@ -132,7 +132,7 @@ class Consolidation {
         result_.atomic_energies = to_host(owned, factor_);
         for (std::size_t row = 0; row < result_.atomic_energies.size(); ++row) {
             if (!std::isfinite(result_.atomic_energies[row]))
-                throw ModelError("model '" + card_.name + "': the energy of owned row " +
+                throw NotFiniteError("model '" + card_.name + "': the energy of owned row " +
                                  std::to_string(row) + " is not finite (" +
                                  std::to_string(result_.atomic_energies[row]) +
                                  "); check for atoms on top of each other or a wrong element map");

@@ -122,6 +122,36 @@ SampleStructure sample_structure(const ModelCard& card) {
     return structure;
 }
 
+SampleStructure sample_cluster(const ModelCard& card) {
+    // in cutoffs
+    const double points[6][3] = {{0.0, 0.0, 0.0}, {5.0, 0.1, 0.0}, {5.4, 0.3, 0.1},
+                                 {5.1, 0.5, 0.3}, {0.2, 5.0, 0.0}, {0.5, 5.2, 0.3}};
+    SampleStructure structure;
+    for (int atom = 0; atom < 6; ++atom) {
+        structure.species.push_back(pick_species(card, atom));
+        for (const double coordinate : points[atom])
+            structure.positions.push_back(coordinate * card.cutoff);
+    }
+    for (int axis = 0; axis < 3; ++axis) structure.cell[4 * axis] = 20 * card.cutoff;
+    const bool open[3] = {false, false, false};
+    structure.edges = neighbor_search(structure.positions, structure.cell, open, card.cutoff);
+    return structure;
+}
+
+SampleStructure with_reversed_edges(SampleStructure structure) {
+    auto& edges = structure.edges;
+    std::reverse(edges.receiver.begin(), edges.receiver.end());
+    std::reverse(edges.sender.begin(), edges.sender.end());
+    const auto reverse_triples = [](auto& values) {
+        std::reverse(values.begin(), values.end());
+        for (std::size_t k = 0; k + 2 < values.size(); k += 3) std::swap(values[k], values[k + 2]);
+    };
+    reverse_triples(edges.vector);
+    reverse_triples(edges.shift);
+    reverse_triples(edges.cell_shift);
+    return structure;
+}
+
 GraphStorage undecomposed_graph(const SampleStructure& structure) {
     GraphStorage graph;
     graph.n_owned = structure.size();

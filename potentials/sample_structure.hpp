@@ -38,6 +38,13 @@ struct SampleStructure {
 
 SampleStructure sample_structure(const ModelCard& card);
 
+/// Six atoms without periodicity: one alone, three together, two together, the groups out of each
+/// other's reach. Parts of it have 1, 2 or 3 rows.
+SampleStructure sample_cluster(const ModelCard& card);
+
+/// The same structure with its edges in reverse order: shows the rounding of sums.
+SampleStructure with_reversed_edges(SampleStructure structure);
+
 /// All of it as one process sees it: folded rows, no halo.
 GraphStorage undecomposed_graph(const SampleStructure& structure);
 

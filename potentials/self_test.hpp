@@ -9,10 +9,11 @@
 
 namespace nvalchemi {
 
-/// Evaluate a small periodic structure in three in-memory parts of unequal size, one of them
-/// empty, and as one process with the unmodified archive; compare energies, gradients and virial.
-/// The oracle of the distribution pass: throws ModelError if the two differ by more than rounding.
-/// Host memory only. Returns the calls that one evaluation makes to its exchange.
+/// Evaluate a small periodic structure in three in-memory parts of unequal size, one of them empty,
+/// and a cluster in parts of one, two and three rows; and both as one process with the unmodified
+/// archive; compare energies, gradients and virial. The oracle of the distribution pass: throws
+/// ModelError if the two differ by more than rounding. Host memory only. Returns the calls that one
+/// evaluation makes to its exchange.
 std::vector<ExchangeEvent> self_test(const ModelCard& card, const torch::jit::Module& module,
                                      const DistributedModel& model);
 

@@ -21,6 +21,12 @@ class ModelError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// An energy that is infinite or no number.
+class NotFiniteError : public ModelError {
+  public:
+    using ModelError::ModelError;
+};
+
 struct SessionOptions {
     std::string path;                      ///< of the archive, for messages
     std::optional<std::string> card_text;  ///< replaces the embedded card

@@ -43,7 +43,7 @@ class SetupScripts(unittest.TestCase):
         self.program("python3", 'case "$*" in *version_info*) echo 3.11 ;; esac')
 
     def command(self, script):
-        return ["bash", "-c", f"set -euo pipefail; . {SETUP}/environment.sh; {script}"]
+        return ["bash", "-c", f"set -euo pipefail; . '{SETUP}/environment.sh'; {script}"]
 
     def environment(self, **extra):
         return {

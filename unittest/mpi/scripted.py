@@ -31,9 +31,9 @@ THROWS_FOR_CLOSE_PAIRS = """
     h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m * self.e[close])
 """
 
-# Fails for more than 12 rows.
-AT_MOST_12_ROWS = LAYER + """
-    assert n <= 12, 'planted failure'
+# Fails for more than 15 rows.
+AT_MOST_15_ROWS = LAYER + """
+    assert n <= 15, 'planted failure'
 """
 
 # Not a number where two atoms are closer than 1.5 Angstrom.

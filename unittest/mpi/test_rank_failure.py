@@ -32,10 +32,11 @@ class RankFailure(LammpsTest):
         self.write_structure(structure)
         return self.run_input(self.script(structure, settings, lines), ranks, timeout=120)
 
-    def stops(self, run, *texts):
+    def stops(self, run, usual, *texts):
+        """`usual`: seconds that a run without the failure takes."""
         message = " ".join(run.message.split())
         self.assertNotIn(run.status, (0, None), message)
-        self.assertLess(run.seconds, SECONDS)
+        self.assertLess(run.seconds, usual + SECONDS)
         for text in texts:
             self.assertRegex(message, text)
 
@@ -46,16 +47,16 @@ class RankFailure(LammpsTest):
             archive = scripted_model("throws_" + name, body, None)
             for ranks in (2, 3):
                 with self.subTest(name=name, ranks=ranks):
+                    usual = self.run_network(archive, two_molecules(2.6), ranks).require_success()
                     self.stops(self.run_network(archive, two_molecules(1.2), ranks),
-                               f"rank {ranks - 1}: .*index")
-            self.run_network(archive, two_molecules(2.6)).require_success()
+                               usual.seconds, f"rank {ranks - 1}: .*index")
 
     def test_model_that_gives_no_number_on_one_rank(self):
         archive = scripted_model("nan", scripted.NAN_FOR_CLOSE_PAIRS, None)
         for ranks in (2, 3):
-            self.stops(self.run_network(archive, two_molecules(1.2), ranks),
+            usual = self.run_network(archive, two_molecules(2.6), ranks).require_success()
+            self.stops(self.run_network(archive, two_molecules(1.2), ranks), usual.seconds,
                        f"rank {ranks - 1}: .*not finite")
-        self.run_network(archive, two_molecules(2.6)).require_success()
 
     def test_failure_during_a_run(self):
         archive = scripted_model("throws_three_layers",
@@ -65,16 +66,16 @@ class RankFailure(LammpsTest):
         run = self.run_network(archive, two_molecules(2.6), 2, [
             "group flier id 10", "velocity flier set 0.0 0.0 -100.0", "fix move all nve",
             "timestep 0.001", "thermo 1", "run 100"])
-        self.stops(run, "rank 1: ")
+        self.stops(run, SECONDS, "rank 1: ")
         self.assertRegex(run.log, r"(?m)^ +5 ")
 
     def test_reference_that_cannot_be_evaluated(self):
-        archive = scripted_model("at_most_12_rows", scripted.AT_MOST_12_ROWS, None)
+        archive = scripted_model("at_most_15_rows", scripted.AT_MOST_15_ROWS, None)
         structure = two_molecules(2.6)
-        self.run_network(archive, structure).require_success()
+        usual = self.run_network(archive, structure).require_success()
         self.stops(self.run_network(archive, structure, 2,
-                                    ["fix check all nvalchemi/validate", "run 0"]),
-                   "undecomposed reference could not be evaluated on rank 0: .*12")
+                                    ["fix check all nvalchemi/validate", "run 0"]), usual.seconds,
+                   "undecomposed reference could not be evaluated on rank 0: .*planted failure")
 
     def test_killed_rank_ends_the_others(self):
         toy = model("toy_index_add")

@@ -134,7 +134,7 @@ TEST(Session, TheSelfTestCatchesWhatThePassCannotSee) {
 )";
     const auto text = load_message(scripted_archive(message_network(body)),
                                    options_for(scripted_card()));
-    expect_part(text, "a structure of 14 atoms in three parts does not reproduce");
+    expect_part(text, "atoms in parts does not reproduce the undecomposed model");
 }
 
 TEST(Session, ForcesAreTheDerivativeOfTheEnergy) {
