@@ -397,7 +397,9 @@ class DistributionPass {
                 const auto& state = states[next++];
                 const auto& facts = traced_.facts[slot];
                 const bool gathered = std::find(any.begin(), any.end(), slot) != any.end();
-                if (facts.on_rows() && facts.differentiable && facts.floating && !gathered &&
+                const bool carries_gradient = slot == effect.mutates ? effect.target_differentiable
+                                                                     : facts.differentiable;
+                if (facts.on_rows() && carries_gradient && facts.floating && !gathered &&
                     !state.stale && !state.position)
                     fresh.insert(slot);
             });

@@ -95,6 +95,7 @@ struct Effect {
     bool is_exchange = false;     ///< takes and returns the order token last
     bool corrects = false;        ///< folds sums over senders into their owners
     Slot mutates = NO_SLOT;
+    bool target_differentiable = false;  ///< what is mutated carries a gradient before that
 };
 
 /// A program with what the analysis knows about it.

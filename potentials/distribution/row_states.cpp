@@ -43,6 +43,8 @@ class Replay {
         const auto& instruction = traced_.program.code[at];
         const auto& effect = traced_.effects[at];
         const auto read = slots_read(instruction);
+        result_.operands.emplace_back();
+        for (const auto slot : read) result_.operands.back().push_back(states_[slot]);
         for (const auto slot : effect.reads_any_row)
             if (states_[slot].stale)
                 result_.shortfalls.push_back({Shortfall::Need::Fresh, at, slot});
@@ -61,8 +63,6 @@ class Replay {
         }
         if (effect.mutates != NO_SLOT) stale_result |= write_through(effect, read, partial);
         result_.result_is_stale.push_back(stale_result);
-        result_.operands.emplace_back();
-        for (const auto slot : read) result_.operands.back().push_back(states_[slot]);
     }
 
     RowState joined(const Effect& effect, const std::vector<Slot>& read) const {

@@ -98,6 +98,7 @@ std::vector<AbstractPtr> TraceBuilder::fold(Call& call) {
 }
 
 std::vector<AbstractPtr> TraceBuilder::emit(Call& call) {
+    if (call.in_place) call.effect.target_differentiable = call.args[0]->probe[0].toTensor().requires_grad();
     const auto first = run_once(call, 0);
     const auto second = run_once(call, 1);
     Instruction instruction;

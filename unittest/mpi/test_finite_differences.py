@@ -16,17 +16,19 @@ FAMILIES = ("toy_index_add", "nequip_rand_f64_energy", "mace_rand_f64", "allegro
 CUT = 0.3    # fraction of the box that the first rank owns
 
 
-def write_snapshots(path, structures):
+def write_snapshots(path, structures, boundary="pp pp pp"):
     """A text dump in LAMMPS's restricted triclinic format, one structure a step."""
     with open(path, "w") as stream:
         for step, structure in enumerate(structures):
             (lx, _, _), (xy, ly, _), (xz, yz, lz) = structure.cell
+            tilted = np.any(np.tril(structure.cell, -1))
             low = np.array([min(0, xy, xz, xy + xz), min(0, yz), 0]) + structure.origin
             high = np.array([lx + max(0, xy, xz, xy + xz), ly + max(0, yz), lz]) + structure.origin
             stream.write(f"ITEM: TIMESTEP\n{step}\nITEM: NUMBER OF ATOMS\n{len(structure)}\n"
-                         "ITEM: BOX BOUNDS xy xz yz pp pp pp\n")
+                         f"ITEM: BOX BOUNDS {'xy xz yz ' if tilted else ''}{boundary}\n")
             for axis, tilt in enumerate((xy, xz, yz)):
-                stream.write(f"{low[axis]:.17g} {high[axis]:.17g} {tilt:.17g}\n")
+                stream.write(f"{low[axis]:.17g} {high[axis]:.17g}"
+                             f"{f' {tilt:.17g}' if tilted else ''}\n")
             stream.write("ITEM: ATOMS id type x y z\n")
             for k, x in enumerate(structure.positions):
                 kind = structure.species.index(structure.symbols[k]) + 1

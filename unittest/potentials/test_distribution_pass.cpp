@@ -279,4 +279,122 @@ TEST(DistributionPass, ExchangesTheNarrowestValue) {
     EXPECT_NE(outcome.text.find("halo_forward, width 1"), std::string::npos) << outcome.text;
 }
 
+TEST(DistributionPass, RefusesNumbersMadeFromTheNumberOfRows) {
+    for (const char* use : {"h / float(n)", "h * (1.0 / n)", "h * (float(n) ** 0.5)",
+                            "torch.clamp(h, max=0.1 * float(n))", "h / float(min(int(n), 50))",
+                            "h + torch.full([n, 1], n, dtype=h.dtype) * 0.01"})
+        expect_refusal(std::string(LAYER) + "    h = " + use + "\n", {"number of rows"});
+}
+
+TEST(DistributionPass, NamesTheDimensionsThatSqueezeAndCrossDependOn) {
+    expect_exchanges(std::string(LAYER) + "    q = (h @ self.w[:, :1]).squeeze()\n" +
+                         "    h = torch.zeros_like(h).index_add(0, i, m * q[j].unsqueeze(1))\n",
+                     1);
+    expect_exchanges(R"(
+    v = torch.zeros([n, 3], dtype=h.dtype).index_add(0, i, m[:, :3])
+    w = torch.zeros([n, 3], dtype=h.dtype).index_add(0, i, m[:, 1:])
+    c = torch.cross(v, w)
+    h = h + torch.zeros_like(h).index_add(0, i, m * c[j].sum(1, keepdim=True))
+)",
+                     1);
+}
+
+TEST(DistributionPass, RefusesATableReadByRowNumbers) {
+    expect_refusal("    h = h + self.u.new_ones([500, 4])[torch.arange(n)]\n", {"row numbers"});
+    expect_refusal("    h = h + torch.zeros_like(h).index_add(0, i, "
+                   "self.u.new_ones([500, 4])[j] * m)\n",
+                   {"row numbers"});
+}
+
+TEST(DistributionPass, RefreshesRowsWhoseOwnedPartAloneWasWritten) {
+    expect_exchanges(R"(
+    owned = int(data['nlocal'])
+    z = torch.zeros_like(h)
+    z[:owned] = torch.tanh(h[:owned])
+    h = torch.zeros_like(h).index_add(0, i, z[j] * m)
+)",
+                     1, R"(, "nlocal": {"role": "n_owned"})");
+}
+
+TEST(DistributionPass, RefreshesFeaturesThatAnOwnedMaskMultiplied) {
+    expect_exchanges("    h = h * data['mask'].unsqueeze(1)\n" + std::string(LAYER), 1,
+                     R"(, "mask": {"role": "owned_mask"})");
+}
+
+TEST(DistributionPass, ShieldsTargetsOfInPlaceOperators) {
+    expect_exchanges(std::string(LAYER) + LAYER + R"(
+    s = torch.zeros_like(h).index_add(0, i, h[j] * m)
+    g = h * 1.0
+    g.mul_(s / s.norm(p=2, dim=1, keepdim=True))
+    h = g
+)" + LAYER,
+                     3);
+}
+
+TEST(DistributionPass, FollowsInPlaceSumsIntoFeatures) {
+    expect_exchanges(R"(
+    h = h * 1.0
+    h.index_add_(0, i, h[j] * m)
+    h.index_add_(0, i, h[j] * m)
+)",
+                     1);
+}
+
+TEST(DistributionPass, RefusesEdgesInAnotherOrder) {
+    expect_refusal("    g = m * m[torch.argsort(r)]\n"
+                   "    h = torch.zeros_like(h).index_add(0, i, g)\n",
+                   {"two different sets"});
+}
+
+TEST(DistributionPass, AcceptsAllArraysInTheOrderOfReceivers) {
+    expect_exchanges(R"(
+    order = torch.argsort(i)
+    i = i[order]
+    j = j[order]
+    m = m[order]
+)" + std::string(LAYER) + LAYER,
+                     1);
+}
+
+TEST(DistributionPass, RefusesPositionsInOneSelectionUsedInAnother) {
+    expect_refusal(R"(
+    near = r < 4.5
+    inner = torch.nonzero(r[near] < 3.5).squeeze(1)
+    h = torch.zeros_like(h).index_add(0, i[inner], m[inner])
+)",
+                   {"another one"});
+}
+
+TEST(DistributionPass, RefusesGradientsOfRowFeatures) {
+    expect_refusal(R"(
+    q = h * 1.0
+    q.requires_grad_(True)
+    g = torch.autograd.grad([(q ** 3).sum()], [q])[0]
+    assert g is not None
+    h = torch.zeros_like(h).index_add(0, i, g[j] * m)
+)",
+                   {"features of rows"});
+}
+
+TEST(DistributionPass, RefusesAReshapeThatScramblesRows) {
+    expect_refusal("    h = h + h.view(4, n).t()\n", {"behind another dimension"});
+}
+
+TEST(DistributionPass, CombinesMasks) {
+    expect_exchanges(R"(
+    near = (r < 4.5) & (r > 0.1)
+    far = (r >= 4.5) | (r <= 0.1)
+    m = m * near.to(h.dtype).unsqueeze(1) + m * 0.5 * far.to(h.dtype).unsqueeze(1)
+)" + std::string(LAYER) + LAYER,
+                     1);
+}
+
+TEST(DistributionPass, GathersBothEndsAtOnce) {
+    expect_exchanges(std::string(LAYER) + R"(
+    ends = h[edge_index]
+    h = torch.zeros_like(h).index_add(0, i, ends[0] * ends[1] * m)
+)",
+                     1);
+}
+
 }  // namespace nvalchemi
