@@ -3,6 +3,7 @@
 #include "fix_nvalchemi_validate.h"
 
 #include "gathered_system.h"
+#include "node_share.h"
 #include "pair_nvalchemi.h"
 
 #include "atom.h"
@@ -16,7 +17,6 @@
 
 #include <unistd.h>
 
-#include <cmath>
 #include <cstring>
 #include <exception>
 
@@ -27,18 +27,6 @@ namespace {
 
 constexpr bigint DEFAULT_LIMIT = 20000;
 constexpr useconds_t POLL_MICROSECONDS = 500;
-
-const char *quantity_name(int k, bool has_volume)
-{
-  const char *names[4] = {"energy", "atomic energies", "forces", has_volume ? "stress" : "virial"};
-  return names[k];
-}
-
-const char *unit_name(int k, bool has_volume)
-{
-  const char *names[4] = {"eV", "eV", "eV/A", has_volume ? "eV/A^3" : "eV"};
-  return names[k];
-}
 
 // wait for rank 0 without using the processor, which it may share with the other ranks
 
@@ -57,8 +45,8 @@ void sleep_until_complete(MPI_Request request)
 /* ---------------------------------------------------------------------- */
 
 FixNvalchemiValidate::FixNvalchemiValidate(LAMMPS *lmp, int narg, char **arg) :
-    Fix(lmp, narg, arg), every(0), instance(0), limit(DEFAULT_LIMIT), action(STOP), pair(nullptr),
-    noise{}, figures{}, compared_step(-1), due(false)
+    Fix(lmp, narg, arg), every(0), instance(0), limit(DEFAULT_LIMIT), action(STOP), threads(1),
+    pair(nullptr), noise{}, figures{}, compared_step(-1), due(false)
 {
   vector_flag = 1;
   size_vector = FIGURES;
@@ -148,6 +136,7 @@ void FixNvalchemiValidate::init()
     error->all(FLERR, "fix nvalchemi/validate: got run_style {}, expected one that evaluates all "
                "forces at once; use run_style verlet", update->integrate_style);
   find_pair();
+  threads = nvalchemi::threads_for_rank(world);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -251,20 +240,20 @@ void FixNvalchemiValidate::compare(bool at_setup)
   compared_step = update->ntimestep;
 
   std::string failure;
-  Verdict verdict = judge_on_root(at_setup, failure);
+  ValidationVerdict verdict = judge_on_root(at_setup, failure);
   share(verdict, failure);
   if (!failure.empty())
     error->all(FLERR, "fix nvalchemi/validate: the undecomposed reference could not be evaluated "
                "on rank 0: {}", failure);
 
-  bool passed = true;
-  for (int k = 0; k < 4; k++)
-    if (verdict.compared[k] && !(verdict.difference[k] <= verdict.tolerance[k])) passed = false;
-  store(verdict, passed);
-  if (comm->me == 0 && (at_setup || !passed)) print_table(verdict);
-  if (passed) return;
-  if (action == STOP) error->all(FLERR, describe_failure(verdict));
-  if (comm->me == 0) error->warning(FLERR, describe_failure(verdict));
+  store(verdict);
+  if (comm->me == 0 && (at_setup || !verdict.passed()))
+    utils::logmesg(lmp, verdict_table(verdict, id, update->ntimestep, comm->nprocs));
+  if (verdict.passed()) return;
+  const std::string text = "fix nvalchemi/validate: step " + std::to_string(update->ntimestep) +
+      ": " + describe_differences(verdict);
+  if (action == STOP) error->all(FLERR, text);
+  if (comm->me == 0) error->warning(FLERR, text);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -286,39 +275,28 @@ void FixNvalchemiValidate::check_contribution() const
    gather (collective), then evaluate and compare on rank 0
 ------------------------------------------------------------------------- */
 
-FixNvalchemiValidate::Verdict FixNvalchemiValidate::judge_on_root(bool at_setup,
-                                                                  std::string &failure)
+ValidationVerdict FixNvalchemiValidate::judge_on_root(bool at_setup, std::string &failure)
 {
   const double start = MPI_Wtime();
-  Verdict verdict = {};
   const auto gathered = gather_system(lmp, pair, groupbit);
-  if (comm->me != 0) return verdict;
+  if (comm->me != 0) return {};
 
+  ValidationVerdict verdict;
   try {
+    const nvalchemi::OpenMPThreads guard(threads);
     auto &session = pair->session();
     const auto whole = nvalchemi::evaluate_whole(session, gathered.system);
     if (at_setup)
       noise = nvalchemi::measure_noise(
           gathered.system, whole,
           nvalchemi::evaluate_whole(session, gathered.system, /*edge_order=*/1));
-    const auto deviations =
-        nvalchemi::compare_evaluations(gathered.system, whole, gathered.decomposed,
-                                       gathered.in_group, session.card().dtype, noise, tolerance);
-    for (int k = 0; k < 4; k++) {
-      const auto &deviation = deviations[k];
-      verdict.compared[k] = deviation.compared;
-      verdict.difference[k] = deviation.compared ? deviation.difference : -1.0;
-      verdict.tolerance[k] = deviation.tolerance;
-      verdict.largest[k] = deviation.largest;
-      verdict.tag[k] = deviation.worst < 0 ? 0 : gathered.tags[deviation.worst];
-      verdict.owner[k] = deviation.worst < 0 ? -1 : gathered.owners[deviation.worst];
-    }
+    verdict = make_verdict(gathered,
+                           nvalchemi::compare_evaluations(
+                               gathered.system, whole, gathered.decomposed, gathered.in_group,
+                               session.card().dtype, noise, tolerance));
   } catch (const std::exception &reason) {
     failure = *reason.what() ? reason.what() : "unknown reason";
   }
-  const bool *periodic = gathered.system.periodic;
-  verdict.has_volume = periodic[0] && periodic[1] && periodic[2];
-  verdict.natoms = gathered.system.size();
   verdict.seconds = MPI_Wtime() - start;
   return verdict;
 }
@@ -327,7 +305,7 @@ FixNvalchemiValidate::Verdict FixNvalchemiValidate::judge_on_root(bool at_setup,
    hand rank 0's verdict, or the reason why there is none, to all ranks
 ------------------------------------------------------------------------- */
 
-void FixNvalchemiValidate::share(Verdict &verdict, std::string &failure)
+void FixNvalchemiValidate::share(ValidationVerdict &verdict, std::string &failure)
 {
   MPI_Request request;
   int length = static_cast<int>(failure.size());
@@ -335,12 +313,12 @@ void FixNvalchemiValidate::share(Verdict &verdict, std::string &failure)
   sleep_until_complete(request);
   failure.resize(length);
   if (length > 0) MPI_Bcast(&failure[0], length, MPI_CHAR, 0, world);
-  MPI_Bcast(&verdict, sizeof(Verdict), MPI_BYTE, 0, world);
+  MPI_Bcast(&verdict, sizeof(verdict), MPI_BYTE, 0, world);
 }
 
 /* ---------------------------------------------------------------------- */
 
-void FixNvalchemiValidate::store(const Verdict &verdict, bool passed)
+void FixNvalchemiValidate::store(const ValidationVerdict &verdict)
 {
   for (int k = 0; k < 4; k++) {
     figures[DIFFERENCE + k] = verdict.difference[k];
@@ -349,7 +327,7 @@ void FixNvalchemiValidate::store(const Verdict &verdict, bool passed)
     const double ratio = verdict.difference[k] / verdict.tolerance[k];
     if (!(ratio <= figures[WORST_RATIO])) figures[WORST_RATIO] = ratio;    // NaN stays
   }
-  figures[PASSED] = passed ? 1.0 : 0.0;
+  figures[PASSED] = verdict.passed() ? 1.0 : 0.0;
   figures[ATOMS] = static_cast<double>(verdict.natoms);
   figures[SECONDS] = verdict.seconds;
   figures[COMPARISONS] += 1.0;
@@ -360,53 +338,4 @@ void FixNvalchemiValidate::store(const Verdict &verdict, bool passed)
 double FixNvalchemiValidate::compute_vector(int n)
 {
   return figures[n];
-}
-
-/* ---------------------------------------------------------------------- */
-
-void FixNvalchemiValidate::print_table(const Verdict &verdict) const
-{
-  auto text = fmt::format("Validation by fix {} at step {}: {} atoms on {} ranks against the "
-                          "undecomposed model ({:.3g} s)\n"
-                          "  {:<16}{:>8}{:>12}{:>13}{:>12}{:>10}{:>6}  verdict\n",
-                          id, update->ntimestep, verdict.natoms, comm->nprocs, verdict.seconds,
-                          "quantity", "unit", "largest", "difference", "tolerance", "atom id",
-                          "rank");
-  for (int k = 0; k < 4; k++) {
-    const auto *quantity = quantity_name(k, verdict.has_volume);
-    const auto *unit = unit_name(k, verdict.has_volume);
-    if (!verdict.compared[k]) {
-      text += fmt::format("  {:<16}{:>8}  not compared: the archive gives no reference for it\n",
-                          quantity, unit);
-      continue;
-    }
-    const auto atom_id = verdict.tag[k] ? std::to_string(verdict.tag[k]) : "-";
-    const auto owner = verdict.tag[k] ? std::to_string(verdict.owner[k]) : "-";
-    const bool passed = verdict.difference[k] <= verdict.tolerance[k];
-    text += fmt::format("  {:<16}{:>8}{:>12.4e}{:>13.4e}{:>12.4e}{:>10}{:>6}  {}\n", quantity, unit,
-                        verdict.largest[k], verdict.difference[k], verdict.tolerance[k], atom_id,
-                        owner, passed ? "same" : "DIFFERENT");
-  }
-  utils::logmesg(lmp, text);
-}
-
-/* ---------------------------------------------------------------------- */
-
-std::string FixNvalchemiValidate::describe_failure(const Verdict &verdict) const
-{
-  std::string text =
-      fmt::format("fix nvalchemi/validate: step {}: the decomposed run differs from the "
-                  "undecomposed model:", update->ntimestep);
-  for (int k = 0; k < 4; k++) {
-    if (!verdict.compared[k] || verdict.difference[k] <= verdict.tolerance[k]) continue;
-    text += fmt::format(" {} by {:.4g} {} (expected at most {:.4g}",
-                        quantity_name(k, verdict.has_volume), verdict.difference[k],
-                        unit_name(k, verdict.has_volume), verdict.tolerance[k]);
-    if (verdict.tag[k])
-      text += fmt::format("; largest at atom id {} on rank {}", verdict.tag[k], verdict.owner[k]);
-    text += "),";
-  }
-  text.back() = ';';
-  return text + " do not use these numbers: check the model's distribution spec, run on one rank, "
-                "or give the difference that you accept with keyword tolerance or absolute";
 }

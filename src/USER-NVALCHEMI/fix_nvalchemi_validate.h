@@ -11,6 +11,8 @@ FixStyle(nvalchemi/validate,FixNvalchemiValidate);
 
 #include "fix.h"
 
+#include "validation_verdict.h"
+
 #include "potentials/validation.hpp"
 
 #include <array>
@@ -53,24 +55,12 @@ class FixNvalchemiValidate : public Fix {
 
   enum Action { STOP, WARN };
 
-  // everything that rank 0 found out, in a form that can be broadcast
-
-  struct Verdict {
-    double difference[4], tolerance[4];
-    double largest[4];
-    double seconds;
-    tagint tag[4];         // atom with the largest difference, 0: none
-    int owner[4];          // its rank
-    int compared[4];       // 0: the archive has no reference for it
-    int has_volume;        // 1: stress, 0: virial
-    bigint natoms;
-  };
-
   int every;         // 0: only at set-up
   int instance;      // of the pair style under hybrid, 0: the only one
   bigint limit;      // largest number of atoms to gather
   Action action;
   nvalchemi::ValidationTolerance tolerance;
+  int threads;       // of the reference evaluation on rank 0
 
   class PairNvalchemi *pair;
   std::array<double, 4> noise;    // on rank 0, measured at set-up
@@ -86,11 +76,9 @@ class FixNvalchemiValidate : public Fix {
   void prepare();
   void compare(bool at_setup);
   void check_contribution() const;
-  Verdict judge_on_root(bool at_setup, std::string &failure);
-  void share(Verdict &, std::string &failure);
-  void store(const Verdict &, bool passed);
-  void print_table(const Verdict &) const;
-  std::string describe_failure(const Verdict &) const;
+  ValidationVerdict judge_on_root(bool at_setup, std::string &failure);
+  void share(ValidationVerdict &, std::string &failure);
+  void store(const ValidationVerdict &);
 };
 
 }    // namespace LAMMPS_NS

@@ -19,7 +19,7 @@ CUT = 0.3    # fraction of the box that the first rank owns
 def write_snapshots(path, structures, boundary="pp pp pp"):
     """A text dump in LAMMPS's restricted triclinic format, one structure a step."""
     with open(path, "w") as stream:
-        for step, structure in enumerate(structures):
+        for step, structure in enumerate(structures, start=1):
             (lx, _, _), (xy, ly, _), (xz, yz, lz) = structure.cell
             tilted = np.any(np.tril(structure.cell, -1))
             low = np.array([min(0, xy, xz, xy + xz), min(0, yz), 0]) + structure.origin

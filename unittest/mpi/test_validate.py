@@ -10,6 +10,7 @@ FIGURES = 13
 # fault -> what must show it: archives, or bodies of scripted networks that are sensitive to it
 FAULTS = {"drop_forward": ("toy_index_add", "mace_rand_f64", "d3bj_pbe", "SENDER_SCATTER"),
           "skip_reverse": ("toy_index_add", "nequip_rand_f64_energy", "SENDER_SCATTER"),
+          "no_zero_reverse": ("toy_index_add", "SENDER_SCATTER"),
           "correct_twice": ("SENDER_SCATTER",),
           "swap_edges": ("toy_index_add", "ACCUMULATING"),
           "wrong_owner": ("toy_index_add", "mace_rand_f64", "SENDER_SCATTER")}
