@@ -123,6 +123,7 @@ nvalchemi_phase "Runtime environment" nvalchemi_runtime_env
 nvalchemi_phase "Build" nvalchemi_build
 [ -n "${archive}" ] || find_or_export_archive
 . "${NVALCHEMI_BUILD_DIR}/env.sh"
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} # as many threads for each rank of both runs
 prepare_output
 nvalchemi_phase "Molecular dynamics, ${steps} steps on ${ranks} rank(s)" run_lammps "${ranks}" log.decomposed
 nvalchemi_phase "The same on 1 rank, for reference" run_reference

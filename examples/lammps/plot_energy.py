@@ -58,7 +58,7 @@ def draw(decomposed, reference, ranks, path):
     ):
         below.semilogy(decomposed["Step"], np.maximum(values, SMALLEST), style, label=label)
     below.set_xlabel("step (1 fs)")
-    below.set_ylabel("absolute difference")
+    below.set_ylabel("absolute difference (0 shown as 1e-17)")
     below.legend(fontsize="small")
     figure.tight_layout()
     figure.savefig(path, dpi=150)

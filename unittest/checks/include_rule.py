@@ -30,7 +30,9 @@ LAYERS = {
     "kernels": Layer([STANDARD, TORCH, r"(spec|kernels)/.*"], [SYSTEM]),
     "potentials": Layer([STANDARD, TORCH, r"(spec|kernels|potentials)/.*"], [SYSTEM, JSON]),
     # Without a folder: LAMMPS's headers and the glue's own. Kokkos: see allowed().
-    GLUE: Layer([STANDARD, r"mpi\.h", r"[a-z0-9_]+\.h", r"(spec|kernels|potentials)/.*"], [SYSTEM]),
+    GLUE: Layer(
+        [STANDARD, r"mpi\.h", r"(fmt/)?[a-z0-9_]+\.h", r"(spec|kernels|potentials)/.*"], [SYSTEM]
+    ),
 }
 
 

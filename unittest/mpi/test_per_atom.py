@@ -110,17 +110,21 @@ class HeatFlux(LammpsTest):
                     flux, expected = self.measure(archive)
                     self.assert_close(flux, expected, 1e-6)
 
-    def test_more_layers_are_refused(self):
+    def test_three_message_layers(self):
+        archives = [scripted_model("three_layers", scripted.LAYER * 3, 2), model("toy_index_add")]
+        for archive in archives:
+            with self.subTest(model=archive.name):
+                flux, expected = self.measure(archive)
+                self.assert_close(flux, expected, 1e-6)
+
+    def test_without_the_keyword_it_is_refused(self):
         archive = scripted_model("two_layers", scripted.TWO_LAYERS, 1)
         self.write_structure(self.structure)
-        for words, text in (("centroid yes", "keyword centroid: got yes, but the model makes"),
-                            ("", "centroid")):
-            settings = archive.settings(ranks=2, pair_arguments=words)
-            run = self.run_input(self.script(self.structure, settings, [
-                "compute w all centroid/stress/atom NULL virial",
-                "compute s all reduce sum c_w[1]", "thermo_style custom step c_s", "run 0"]), 2)
-            self.assertNotEqual(run.status, 0)
-            self.assertIn(text, run.message)
+        run = self.run_input(self.script(self.structure, archive.settings(ranks=2), [
+            "compute w all centroid/stress/atom NULL virial",
+            "compute s all reduce sum c_w[1]", "thermo_style custom step c_s", "run 0"]), 2)
+        self.assertNotEqual(run.status, 0)
+        self.assertIn("centroid", run.message)
 
 
 if __name__ == "__main__":
