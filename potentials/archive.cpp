@@ -40,8 +40,10 @@ void require_zip(const std::string& archive, const std::string& path) {
                          "', which is not registered; name the library that provides it in the "
                          "card's \"ops\" list, as a path or a library name");
     }
-    throw ModelError(path + ": got a file that LibTorch cannot load, expected a TorchScript archive "
-                            "made by torch.jit.save: " + brief(what));
+    throw ModelError(path +
+                     ": got a file that LibTorch cannot load, expected a TorchScript archive "
+                     "made by torch.jit.save: " +
+                     brief(what));
 }
 
 int gpu_count() { return static_cast<int>(at::detail::getCUDAHooks().deviceCount()); }
@@ -93,13 +95,15 @@ torch::Device select_device(const std::string& name) {
     // libtorch_cuda registers the CUDA backend when it is mapped; a CPU-only machine lacks it.
     const bool has_library = dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) != nullptr;
     const bool has_gpu = has_library && at::globalContext().hasCUDA() && gpu_count() > 0;
-    if (name == "auto") return has_gpu ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
+    if (name == "auto")
+        return has_gpu ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
     if (!has_gpu)
         throw ModelError("device: got '" + name + "', but " +
                          (has_library ? "no usable NVIDIA GPU was found"
                                       : "LibTorch's CUDA library cannot be loaded") +
                          "; use 'device cpu' or 'device auto'");
-    const torch::Device device = name == "cuda" ? torch::Device(torch::kCUDA, 0) : torch::Device(name);
+    const torch::Device device =
+        name == "cuda" ? torch::Device(torch::kCUDA, 0) : torch::Device(name);
     if (device.index() >= gpu_count())
         throw ModelError("device: got '" + name + "', but this process sees " +
                          std::to_string(gpu_count()) + " GPU(s), numbered from 0");

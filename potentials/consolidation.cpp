@@ -15,7 +15,7 @@ namespace {
 using torch::Tensor;
 
 constexpr double EV_PER_KCAL_MOL = 4184.0 / 6.02214076e23 / 1.602176634e-19;  // SI 2019
-constexpr double EV_PER_HARTREE = 27.211386245988;       // CODATA 2018
+constexpr double EV_PER_HARTREE = 27.211386245988;                            // CODATA 2018
 
 double ev_per_energy_unit(const ModelCard& card) {
     if (card.energy_unit == "kcal/mol") return EV_PER_KCAL_MOL;
@@ -80,7 +80,8 @@ class Consolidation {
         Tensor scalar = energy_;
         if (token.defined()) scalar = scalar + token * 0;
         if (!scalar.requires_grad())
-            throw ModelError("model '" + card_.name + "': the energy does not depend on its input '" +
+            throw ModelError("model '" + card_.name +
+                             "': the energy does not depend on its input '" +
                              (edges ? "edge_vectors" : "positions") +
                              "' in a differentiable way; forces cannot be derived");
         const auto gradient_of_leaf = [&](bool retain_graph) {
@@ -132,10 +133,10 @@ class Consolidation {
         result_.atomic_energies = to_host(owned, factor_);
         for (std::size_t row = 0; row < result_.atomic_energies.size(); ++row) {
             if (!std::isfinite(result_.atomic_energies[row]))
-                throw NotFiniteError("model '" + card_.name + "': the energy of owned row " +
-                                 std::to_string(row) + " is not finite (" +
-                                 std::to_string(result_.atomic_energies[row]) +
-                                 "); check for atoms on top of each other or a wrong element map");
+                throw NotFiniteError(
+                    "model '" + card_.name + "': the energy of owned row " + std::to_string(row) +
+                    " is not finite (" + std::to_string(result_.atomic_energies[row]) +
+                    "); check for atoms on top of each other or a wrong element map");
             result_.energy += result_.atomic_energies[row];
         }
     }
@@ -206,8 +207,7 @@ Evaluation consolidate(const ModelCard& card, const AtomGraph& graph, const Mode
                        const std::vector<Tensor>& outputs, const Tensor& token,
                        const MomentRequest* moments) {
     Consolidation consolidation(card, graph, inputs);
-    for (std::size_t k = 0; k < outputs.size(); ++k)
-        consolidation.add(card.outputs[k], outputs[k]);
+    for (std::size_t k = 0; k < outputs.size(); ++k) consolidation.add(card.outputs[k], outputs[k]);
     consolidation.differentiate(token, moments);
     return consolidation.take();
 }

@@ -5,11 +5,11 @@
 
 #include "potentials/consolidation.hpp"
 #include "potentials/distribution/moment_form.hpp"
+#include "potentials/distribution/tracer.hpp"
+#include "potentials/evaluation_scope.hpp"
 #include "potentials/model_inputs.hpp"
 #include "potentials/sample_structure.hpp"
 #include "potentials/session.hpp"
-#include "potentials/distribution/tracer.hpp"
-#include "potentials/evaluation_scope.hpp"
 
 namespace nvalchemi {
 
@@ -22,8 +22,8 @@ constexpr std::int64_t PROBE_ROWS[2] = {97, 101};
 constexpr std::int64_t PROBE_EDGES[2] = {503, 509};
 
 Probe make_probe(const ModelCard& card, const torch::Device& device, int which) {
-    const auto graph = random_graph(card, PROBE_OWNED[which], PROBE_ROWS[which],
-                                    PROBE_EDGES[which], 7 + which);
+    const auto graph =
+        random_graph(card, PROBE_OWNED[which], PROBE_ROWS[which], PROBE_EDGES[which], 7 + which);
     Probe probe;
     probe.inputs = make_model_inputs(card, graph.view(), device);
     probe.n_owned = PROBE_OWNED[which];
@@ -51,7 +51,8 @@ DistributedModel::DistributedModel(const ModelCard& card, const torch::jit::Modu
                                    const torch::Device& device, bool edge_moments)
     : card_(card), device_(device) {
     const EvaluationScope scope(model_dtype(card));
-    auto traced = trace_model(card, module, make_probe(card, device, 0), make_probe(card, device, 1));
+    auto traced =
+        trace_model(card, module, make_probe(card, device, 0), make_probe(card, device, 1));
     distribute(traced, card);
     exchanges_ = planned_exchanges(traced);
     if (edge_moments) moment_degree_ = scale_sender_gathers(traced);
@@ -73,8 +74,8 @@ Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exch
             torch::ones({with_moments ? graph.n_edges : 0},
                         torch::TensorOptions(model_dtype(card_)).device(device_)),
             moment_degree_};
-        const auto result = program_.run(values, graph.n_owned,
-                                         first_token(inputs, card_, device_), moments.factor);
+        const auto result = program_.run(values, graph.n_owned, first_token(inputs, card_, device_),
+                                         moments.factor);
         auto evaluation = consolidate(card_, graph, inputs, result.outputs, result.token,
                                       with_moments ? &moments : nullptr);
         evaluation.seconds_model = seconds_since(start);

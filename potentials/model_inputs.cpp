@@ -51,8 +51,8 @@ class RoleTensors {
         return torch::TensorOptions(torch::kInt64).device(device_);
     }
     Tensor integer_list(std::vector<std::int64_t> values) const {
-        return host_tensor(values.data(), {static_cast<std::int64_t>(values.size())},
-                           torch::kInt64, torch::kInt64, device_);
+        return host_tensor(values.data(), {static_cast<std::int64_t>(values.size())}, torch::kInt64,
+                           torch::kInt64, device_);
     }
     Tensor reals(const double* data, at::IntArrayRef shape) const {
         return host_tensor(data, shape, torch::kFloat64, real_, device_);
@@ -88,8 +88,8 @@ class RoleTensors {
         return reals(graph_.position, {graph_.n_rows, 3});
     }
     Tensor edge_index() const {
-        const auto receiver = host_tensor(graph_.receiver, {graph_.n_edges}, torch::kInt64,
-                                          torch::kInt64, device_);
+        const auto receiver =
+            host_tensor(graph_.receiver, {graph_.n_edges}, torch::kInt64, torch::kInt64, device_);
         const auto sender =
             host_tensor(graph_.sender, {graph_.n_edges}, torch::kInt64, torch::kInt64, device_);
         return card_.receiver_row == 0 ? torch::stack({receiver, sender})
@@ -129,8 +129,9 @@ c10::IValue constant_value(const InputSpec& spec, const ModelCard& card, const A
                        : constant.kind == ElementKind::Integer ? torch::kInt64
                                                                : model_dtype(card);
     const auto shape = concrete_shape(spec.shape.value_or(constant.shape), graph);
-    return host_tensor(constant.numbers.data(), {static_cast<std::int64_t>(constant.numbers.size())},
-                       torch::kFloat64, dtype, device)
+    return host_tensor(constant.numbers.data(),
+                       {static_cast<std::int64_t>(constant.numbers.size())}, torch::kFloat64, dtype,
+                       device)
         .reshape(shape);
 }
 
@@ -167,7 +168,8 @@ ModelInputs make_model_inputs(const ModelCard& card, const AtomGraph& graph,
             const bool differentiated =
                 (spec->role == InputRole::EdgeVectors && card.forces == ForceSource::EdgeVectors) ||
                 (spec->role == InputRole::Positions && card.forces != ForceSource::EdgeVectors);
-            if (differentiated || spec->requires_grad) tensor = tensor.detach().requires_grad_(true);
+            if (differentiated || spec->requires_grad)
+                tensor = tensor.detach().requires_grad_(true);
             if (spec->role == InputRole::EdgeVectors) inputs.edge_vectors = tensor;
             if (spec->role == InputRole::Positions) inputs.positions = tensor;
             bound.value = tensor;

@@ -79,8 +79,7 @@ GraphStorage random_graph(const ModelCard& card, std::int64_t n_owned, std::int6
     for (int axis = 0; axis < 3; ++axis) graph.cell[4 * axis] = 3 * card.cutoff;
     for (std::int64_t row = 0; row < n_rows; ++row) {
         graph.species.push_back(pick_species(card, row));
-        for (int axis = 0; axis < 3; ++axis)
-            graph.position.push_back(card.cutoff * normal(random));
+        for (int axis = 0; axis < 3; ++axis) graph.position.push_back(card.cutoff * normal(random));
     }
     for (std::int64_t edge = 0; edge < n_edges; ++edge) {
         graph.receiver.push_back(edge < n_owned ? edge : random() % n_owned);
@@ -104,8 +103,8 @@ SampleStructure sample_structure(const ModelCard& card) {
     std::uniform_real_distribution<double> shake(-0.05, 0.05);
     SampleStructure structure;
     const double length = BOX * card.cutoff;
-    const double cell[9] = {length, 0, 0, 0.1 * length, length, 0, -0.07 * length, 0.05 * length,
-                            1.1 * length};
+    const double cell[9] = {length,        0,           0, 0.1 * length, length, 0, -0.07 * length,
+                            0.05 * length, 1.1 * length};
     std::copy_n(cell, 9, structure.cell);
     for (int atom = 0; atom < ATOMS; ++atom) {
         const int site = (atom * 2) % 27;

@@ -52,7 +52,7 @@ GraphStorage undecomposed_graph(const SampleStructure& structure);
 struct RankPart {
     GraphStorage graph;
     RankRows rows;
-    std::vector<std::int64_t> atom_of_row;  ///< (n_rows,)
+    std::vector<std::int64_t> atom_of_row;   ///< (n_rows,)
     std::vector<std::int64_t> edge_of_edge;  ///< position in SampleStructure::edges
 };
 

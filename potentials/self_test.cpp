@@ -78,8 +78,9 @@ Assembled evaluate_whole(const ModelCard& card, const torch::jit::Module& module
     for (std::int64_t edge = 0; edge < structure.edges.size(); ++edge)
         everything.edge_of_edge.push_back(edge);
     Assembled whole(structure);
-    whole.add(evaluate_undecomposed(card, module, torch::kCPU, undecomposed_graph(structure).view()),
-              everything);
+    whole.add(
+        evaluate_undecomposed(card, module, torch::kCPU, undecomposed_graph(structure).view()),
+        everything);
     return whole;
 }
 
@@ -133,8 +134,8 @@ void compare(const ModelCard& card, const torch::jit::Module& module, const Dist
     const auto found =
         deviations(evaluate_parts(card, model, structure, rank_of_atom, events), whole);
     for (std::size_t k = 0; k < found.size(); ++k) {
-        const double tolerance = std::max(100 * noise[k].largest,
-                                          floor * std::max(found[k].scale, 1e-3));
+        const double tolerance =
+            std::max(100 * noise[k].largest, floor * std::max(found[k].scale, 1e-3));
         if (!(found[k].largest <= tolerance))
             refuse(card, structure.size(), QUANTITIES[k], found[k]);
     }

@@ -32,8 +32,7 @@ std::string running_torch_version() {
     const auto root = std::filesystem::path(info.dli_fname).parent_path().parent_path();
     std::string line;
     for (std::ifstream file(root / "version.py"); std::getline(file, line);)
-        if (line.rfind("__version__ = '", 0) == 0)
-            return line.substr(15, line.find('\'', 15) - 15);
+        if (line.rfind("__version__ = '", 0) == 0) return line.substr(15, line.find('\'', 15) - 15);
     std::ifstream zip_layout(root / "build-version");
     return std::getline(zip_layout, line) ? line : "unknown";
 }
@@ -84,13 +83,13 @@ Session::Session(const std::string& archive, const SessionOptions& options)
     impl_->device = select_device(options.device);
     // Analysis and self-test need host memory, whatever the device.
     impl_->module = load_module(archive, options.path, torch::kCPU);
-    impl_->model = std::make_unique<DistributedModel>(card, impl_->module, torch::kCPU,
-                                                      options.edge_moments);
+    impl_->model =
+        std::make_unique<DistributedModel>(card, impl_->module, torch::kCPU, options.edge_moments);
     check_exchange_count(card, *impl_->model);
     impl_->schedule = options.self_test ? self_test(card, impl_->module, *impl_->model)
                                         : record_schedule(card, *impl_->model);
-    impl_->moment_schedule = options.edge_moments ? record_schedule(card, *impl_->model, true)
-                                                  : impl_->schedule;
+    impl_->moment_schedule =
+        options.edge_moments ? record_schedule(card, *impl_->model, true) : impl_->schedule;
     if (impl_->device.is_cuda()) {
         impl_->module = load_module(archive, options.path, impl_->device);
         impl_->model = std::make_unique<DistributedModel>(card, impl_->module, impl_->device,

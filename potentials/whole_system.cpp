@@ -85,8 +85,8 @@ double WholeSystem::volume() const {
 
 WholeEvaluation evaluate_whole(Session& session, const WholeSystem& system,
                                std::uint64_t edge_order) {
-    auto edges = neighbor_search(system.positions, system.cell, system.periodic,
-                                 session.card().cutoff);
+    auto edges =
+        neighbor_search(system.positions, system.cell, system.periodic, session.card().cutoff);
     if (edge_order != 0) shuffle(edges, edge_order);
 
     const auto evaluation = session.evaluate_undecomposed(folded_graph(system, edges));

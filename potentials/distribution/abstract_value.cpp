@@ -63,8 +63,8 @@ AbstractPtr* find_entry(AbstractValue& dict, const c10::IValue& key) {
     for (auto& entry : dict.entries) {
         const auto& own = entry.first;
         const bool same = own.isString() && key.isString() ? own.toStringRef() == key.toStringRef()
-                          : own.isInt() && key.isInt()      ? own.toInt() == key.toInt()
-                                                            : false;
+                          : own.isInt() && key.isInt()     ? own.toInt() == key.toInt()
+                                                           : false;
         if (same) return &entry.second;
     }
     return nullptr;

@@ -25,8 +25,8 @@ struct AbstractValue {
     // Leaf: tensor, number, string, None, module, ...
     std::array<c10::IValue, 2> probe;
     bool fixed = false;
-    Slot slot = NO_SLOT;  ///< set if not fixed
-    Dim count;            ///< of an integer: a multiple of the extent of a space
+    Slot slot = NO_SLOT;      ///< set if not fixed
+    Dim count;                ///< of an integer: a multiple of the extent of a space
     bool from_count = false;  ///< a number computed from such an integer: differs between ranks
 
     // List, Tuple

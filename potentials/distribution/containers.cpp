@@ -27,16 +27,17 @@ std::int64_t position(const Node* node, const AbstractValue& value, std::size_t 
     auto index = value.probe[0].toInt();
     if (index < 0) index += static_cast<std::int64_t>(size);
     if (index < 0 || index >= static_cast<std::int64_t>(size))
-        refuse(node, "position " + std::to_string(index) + " of a container of " +
-                         std::to_string(size));
+        refuse(node,
+               "position " + std::to_string(index) + " of a container of " + std::to_string(size));
     return index;
 }
 
 std::int64_t bound(const AbstractValue& value, std::int64_t fallback, std::int64_t size) {
     if (value.is_none()) return fallback;
     if (!value.fixed)
-        throw ModelError("cannot distribute the model: a part of a list is taken by a position "
-                         "that depends on the number of atoms or on data");
+        throw ModelError(
+            "cannot distribute the model: a part of a list is taken by a position "
+            "that depends on the number of atoms or on data");
     auto index = value.probe[0].toInt();
     if (index < 0) index += size;
     return std::clamp<std::int64_t>(index, 0, size);
@@ -292,8 +293,8 @@ std::optional<Values> apply_container(const Node* node, Values& inputs) {
     const bool on_container =
         std::any_of(inputs.begin(), inputs.end(),
                     [](const AbstractPtr& value) { return value->form != Form::Leaf; });
-    if (!on_container || (inputs[0]->form == Form::Leaf &&
-                          node->kind() != c10::aten::mul && node->kind() != c10::aten::__contains__))
+    if (!on_container || (inputs[0]->form == Form::Leaf && node->kind() != c10::aten::mul &&
+                          node->kind() != c10::aten::__contains__))
         return std::nullopt;
     const auto found = handlers().find(node->kind().toQualString());
     if (found == handlers().end()) return std::nullopt;

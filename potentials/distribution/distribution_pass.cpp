@@ -176,9 +176,9 @@ class DistributionPass {
             const auto target = traced_.program.code[at].inputs[0];
             const bool in_place = traced_.effects[at].mutates != NO_SLOT;
             if (target.slot == NO_SLOT)
-                throw ModelError("cannot distribute the model: " +
-                                 describe(traced_.program.code[at]) +
-                                 ": edges are summed per sender into a constant");
+                throw ModelError(
+                    "cannot distribute the model: " + describe(traced_.program.code[at]) +
+                    ": edges are summed per sender into a constant");
             const Operand none = Operand::of_constant(c10::IValue());
             const Slot zeros = edit_.insert_call(at, "aten::zeros_like", "",
                                                  {target, none, none, none, none, none},
@@ -198,10 +198,10 @@ class DistributionPass {
             Effect sum;
             sum.partial_use = PartialUse::Additive;
             if (in_place) sum.mutates = target.slot;
-            edit_.insert_call(at + 3, in_place ? "aten::add_" : "aten::add", "Tensor",
-                              {target, Operand::of_slot(folded),
-                               Operand::of_constant(std::int64_t(1))},
-                              target.slot, sum);
+            edit_.insert_call(
+                at + 3, in_place ? "aten::add_" : "aten::add", "Tensor",
+                {target, Operand::of_slot(folded), Operand::of_constant(std::int64_t(1))},
+                target.slot, sum);
             traced_.program.code[at + 3].outputs[0] = result;
             at += 3;
         }
@@ -231,9 +231,9 @@ class DistributionPass {
             Effect effect;
             effect.is_exchange = true;
             effect.makes_replicated = true;
-            const Slot sum = edit_.insert_call(at, "nvalchemi_lmp::system_sum", "ordered",
-                                               {Operand::of_slot(shortfall.slot)}, shortfall.slot,
-                                               effect);
+            const Slot sum =
+                edit_.insert_call(at, "nvalchemi_lmp::system_sum", "ordered",
+                                  {Operand::of_slot(shortfall.slot)}, shortfall.slot, effect);
             known = replicated_.emplace(shortfall.slot, sum).first;
             ++at;
         }
@@ -262,8 +262,8 @@ class DistributionPass {
             for (const auto slot : found) {
                 produces |= std::find(instruction.outputs.begin(), instruction.outputs.end(),
                                       slot) != instruction.outputs.end();
-                produces |= mutated != NO_SLOT &&
-                            traced_.alias_set[mutated] == traced_.alias_set[slot];
+                produces |=
+                    mutated != NO_SLOT && traced_.alias_set[mutated] == traced_.alias_set[slot];
             }
             if (!produces) continue;
             for (auto& input : instruction.inputs)
@@ -311,7 +311,8 @@ class DistributionPass {
         const auto& instruction = traced_.program.code[shortfall.instruction];
         const bool position = replay_states(traced_).final_states[shortfall.slot].position;
         throw ModelError(
-            "cannot distribute the model: " + describe(instruction) + ": it reads rows of senders " +
+            "cannot distribute the model: " + describe(instruction) +
+            ": it reads rows of senders " +
             (position ? "from positions that the model changed or, with folded rows, from "
                         "positions at all; use edge vectors, or rows \"raw\" in the card"
                       : "that hold other ranks' atoms, and no value before it can be refreshed"));
@@ -324,11 +325,10 @@ class DistributionPass {
         const auto moved = [&](Slot slot) {
             Effect effect;
             effect.partial_use = PartialUse::Passthrough;
-            return edit_.insert_call(
-                at++, "aten::transpose", "int",
-                {Operand::of_slot(slot), Operand::of_constant(std::int64_t(0)),
-                 Operand::of_constant(std::int64_t(dim))},
-                slot, effect);
+            return edit_.insert_call(at++, "aten::transpose", "int",
+                                     {Operand::of_slot(slot), Operand::of_constant(std::int64_t(0)),
+                                      Operand::of_constant(std::int64_t(dim))},
+                                     slot, effect);
         };
         const auto swap_dims = [&](Slot slot) {
             std::swap(traced_.facts[slot].dims[0], traced_.facts[slot].dims[dim]);
@@ -350,9 +350,9 @@ class DistributionPass {
             if (!whole || output.slot == NO_SLOT || !states[output.slot].partial) continue;
             Effect effect;
             effect.is_exchange = effect.makes_replicated = true;
-            output.slot = edit_.insert_call(traced_.program.code.size(), "nvalchemi_lmp::system_sum",
-                                            "ordered", {Operand::of_slot(output.slot)}, output.slot,
-                                            effect);
+            output.slot =
+                edit_.insert_call(traced_.program.code.size(), "nvalchemi_lmp::system_sum",
+                                  "ordered", {Operand::of_slot(output.slot)}, output.slot, effect);
         }
     }
 
@@ -364,10 +364,10 @@ class DistributionPass {
             for (const auto& scalar : traced_.program.code[at].inputs[0].items)
                 if (traced_.facts[scalar.slot].space() == SPACE_NONE &&
                     !replay.final_states[scalar.slot].partial)
-                    throw ModelError("cannot distribute the model: " +
-                                     describe(traced_.program.code[at]) +
-                                     ": it differentiates a value that is the same on every rank; "
-                                     "expected this rank's part of the energy (a sum over rows)");
+                    throw ModelError(
+                        "cannot distribute the model: " + describe(traced_.program.code[at]) +
+                        ": it differentiates a value that is the same on every rank; "
+                        "expected this rank's part of the energy (a sum over rows)");
         }
     }
 
@@ -397,8 +397,8 @@ class DistributionPass {
                 const auto& state = states[next++];
                 const auto& facts = traced_.facts[slot];
                 const bool gathered = std::find(any.begin(), any.end(), slot) != any.end();
-                const bool carries_gradient = slot == effect.mutates ? effect.target_differentiable
-                                                                     : facts.differentiable;
+                const bool carries_gradient =
+                    slot == effect.mutates ? effect.target_differentiable : facts.differentiable;
                 if (facts.on_rows() && carries_gradient && facts.floating && !gathered &&
                     !state.stale && !state.position)
                     fresh.insert(slot);
@@ -415,8 +415,8 @@ class DistributionPass {
         Effect effect;
         effect.partial_use = PartialUse::Passthrough;
         return edit_.insert_call(at, "aten::clone", "",
-                                 {Operand::of_slot(slot), Operand::of_constant(c10::IValue())}, slot,
-                                 effect);
+                                 {Operand::of_slot(slot), Operand::of_constant(c10::IValue())},
+                                 slot, effect);
     }
 
     /// The target of an in-place operator: a shielded copy takes its place from here on.
@@ -434,8 +434,7 @@ class DistributionPass {
 
     std::size_t shield(std::size_t at, Slot slot, std::map<Slot, Slot>& shielded) {
         std::size_t inserted = 0;
-        if (traced_.facts[slot].placed_dim() != 0 ||
-            traced_.facts[slot].dims[0].factor != 1)
+        if (traced_.facts[slot].placed_dim() != 0 || traced_.facts[slot].dims[0].factor != 1)
             return 0;
         // torch forbids in-place changes of what a shield's view refers to: shield a copy then
         if (edit_.is_written_later(slot, at)) {
@@ -482,7 +481,9 @@ class DistributionPass {
 
 }  // namespace
 
-void distribute(TracedProgram& traced, const ModelCard& card) { DistributionPass(traced).run(card); }
+void distribute(TracedProgram& traced, const ModelCard& card) {
+    DistributionPass(traced).run(card);
+}
 
 std::vector<PlannedExchange> planned_exchanges(const TracedProgram& traced) {
     std::vector<PlannedExchange> exchanges;

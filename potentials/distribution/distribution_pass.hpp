@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "potentials/model_card.hpp"
 #include "potentials/distribution/placement.hpp"
+#include "potentials/model_card.hpp"
 
 namespace nvalchemi {
 

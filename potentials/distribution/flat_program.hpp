@@ -18,7 +18,7 @@ constexpr Slot NO_SLOT = -1;
 /// What an instruction reads: a constant, a slot, or a list of both.
 struct Operand {
     Slot slot = NO_SLOT;
-    c10::IValue constant;        ///< used if slot is NO_SLOT and is_list is false
+    c10::IValue constant;  ///< used if slot is NO_SLOT and is_list is false
     bool is_list = false;
     std::vector<Operand> items;  ///< of a list
     c10::TypePtr item_type;      ///< of a list
@@ -47,11 +47,11 @@ struct Instruction {
 struct FlatProgram {
     std::vector<Instruction> code;
     Slot slot_count = 0;
-    std::vector<Slot> inputs;          ///< in the order of input_specs(card)
-    Slot owned_count = NO_SLOT;        ///< number of owned rows, an int
-    Slot token_in = NO_SLOT;           ///< order token of the exchanges, a 0-dim tensor
-    Slot gradient_factor = NO_SLOT;    ///< of scale_gradient (moment_form.hpp), where inserted
-    std::vector<Operand> outputs;      ///< in the order of ModelCard::outputs
+    std::vector<Slot> inputs;        ///< in the order of input_specs(card)
+    Slot owned_count = NO_SLOT;      ///< number of owned rows, an int
+    Slot token_in = NO_SLOT;         ///< order token of the exchanges, a 0-dim tensor
+    Slot gradient_factor = NO_SLOT;  ///< of scale_gradient (moment_form.hpp), where inserted
+    std::vector<Operand> outputs;    ///< in the order of ModelCard::outputs
     Operand token_out;
 
     /// Fill `releases` and drop instructions whose results nothing reads.

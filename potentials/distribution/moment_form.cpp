@@ -77,8 +77,7 @@ int scale_sender_gathers(TracedProgram& traced) {
         });
         if (!carries_gradient) continue;
         const Slot result = traced.program.code[at].outputs[0];
-        if (traced.facts[result].dims.empty() ||
-            traced.facts[result].dims[0] != Dim{SPACE_EDGE, 1})
+        if (traced.facts[result].dims.empty() || traced.facts[result].dims[0] != Dim{SPACE_EDGE, 1})
             throw ModelError("centroid virials: " + describe(traced.program.code[at]) +
                              ": it gathers over a selection of edges, expected the edges as given; "
                              "use 'centroid no'");
@@ -90,10 +89,9 @@ int scale_sender_gathers(TracedProgram& traced) {
                 input.for_each_slot([&](Slot& slot) {
                     if (slot == result) slot = scaled;
                 });
-        traced.program.code.insert(
-            traced.program.code.begin() + at + 1,
-            scale_instruction(traced.program.code[at], result, scaled,
-                              traced.program.gradient_factor));
+        traced.program.code.insert(traced.program.code.begin() + at + 1,
+                                   scale_instruction(traced.program.code[at], result, scaled,
+                                                     traced.program.gradient_factor));
         traced.effects.insert(traced.effects.begin() + at + 1, Effect{});
         ++gathers;
         ++at;

@@ -19,12 +19,13 @@ bool has_tag(const Call& call, at::Tag tag) {
 /// Operators that act element by element but lack torch's tag, or broadcast like those that do.
 bool acts_by_element(const Call& call) {
     static const std::unordered_set<std::string> known{
-        "copy",       "fill",      "zero",       "masked_fill", "where",   "silu",     "relu",
-        "relu6",      "gelu",      "elu",        "selu",        "celu",    "softplus", "softshrink",
-        "leaky_relu", "hardtanh",  "hardswish",  "mish",        "sinc",    "clamp",    "clamp_min",
-        "clamp_max",  "addcmul",   "addcdiv",    "log_sigmoid", "square",  "softsign", "tanhshrink",
-        "nan_to_num", "float_power", "floor_divide", "remainder", "fmod", "__and", "__or", "__xor",
-        "__iand",     "__ior",       "__ixor"};
+        "copy",         "fill",       "zero",       "masked_fill", "where",      "silu",
+        "relu",         "relu6",      "gelu",       "elu",         "selu",       "celu",
+        "softplus",     "softshrink", "leaky_relu", "hardtanh",    "hardswish",  "mish",
+        "sinc",         "clamp",      "clamp_min",  "clamp_max",   "addcmul",    "addcdiv",
+        "log_sigmoid",  "square",     "softsign",   "tanhshrink",  "nan_to_num", "float_power",
+        "floor_divide", "remainder",  "fmod",       "__and",       "__or",       "__xor",
+        "__iand",       "__ior",      "__ixor"};
     return has_tag(call, at::Tag::pointwise) || known.count(call.base) > 0;
 }
 
@@ -110,8 +111,9 @@ std::vector<AbstractPtr> apply_operator(TraceBuilder& builder, Call& call) {
         call.in_place = true;
     }
     if (is_random(call))
-        TraceBuilder::refuse(call, "random numbers would differ between ranks; put the model into "
-                                   "evaluation mode before exporting it");
+        TraceBuilder::refuse(call,
+                             "random numbers would differ between ranks; put the model into "
+                             "evaluation mode before exporting it");
     const bool all_fixed =
         std::all_of(call.args.begin(), call.args.end(),
                     [](const AbstractPtr& value) { return is_deeply_fixed(*value); });
@@ -147,8 +149,9 @@ std::vector<Dim> broadcast_dims(TraceBuilder& builder, const Call& call,
             auto& target = result[result.size() - k];
             if (dim.space == SPACE_NONE) continue;
             if (target.space != SPACE_NONE && target != dim)
-                TraceBuilder::refuse(call, "it combines two different sets of rows or edges "
-                                           "element by element");
+                TraceBuilder::refuse(call,
+                                     "it combines two different sets of rows or edges "
+                                     "element by element");
             target = dim;
         }
     }
@@ -178,9 +181,10 @@ void place(TraceBuilder& builder, const Call& call, const AbstractPtr& result,
         }
     }
     if (placed > 1)
-        TraceBuilder::refuse(call, "its result has rows or edges along two dimensions (an "
-                                   "adjacency or all-pairs matrix); expected an edge list with "
-                                   "gathers and scatters");
+        TraceBuilder::refuse(call,
+                             "its result has rows or edges along two dimensions (an "
+                             "adjacency or all-pairs matrix); expected an edge list with "
+                             "gathers and scatters");
     TensorFacts facts;
     facts.dims = std::move(dims);
     facts.content = content;
@@ -200,16 +204,19 @@ void follow_positions(TraceBuilder& builder, const Call& call, const AbstractPtr
 void require_data(TraceBuilder& builder, const Call& call) {
     for (const auto& argument : call.args)
         if (argument->is_count() || argument->from_count)
-            TraceBuilder::refuse(call, "the number of rows or edges is used as data, but it "
-                                       "differs between ranks");
+            TraceBuilder::refuse(call,
+                                 "the number of rows or edges is used as data, but it "
+                                 "differs between ranks");
     for (const auto& tensor : tensor_arguments(call)) {
         const auto facts = builder.facts(tensor);
         if (facts.count.space != SPACE_NONE)
-            TraceBuilder::refuse(call, "the number of rows is used as data, but it differs "
-                                       "between ranks");
+            TraceBuilder::refuse(call,
+                                 "the number of rows is used as data, but it differs "
+                                 "between ranks");
         if (facts.content != Content::Data && facts.content != Content::System)
-            TraceBuilder::refuse(call, "row numbers are used as data, but they differ between "
-                                       "ranks");
+            TraceBuilder::refuse(call,
+                                 "row numbers are used as data, but they differ between "
+                                 "ranks");
     }
 }
 
@@ -239,8 +246,9 @@ bool reads_any_row(const Call& call, Space space, Content content) {
                              "edges are addressed by something other than a selection of edges "
                              "(a reverse-edge, line-graph or triplet index): the edges of a halo "
                              "atom are on another rank");
-    TraceBuilder::refuse(call, "rows are addressed by an index that was not followed back to the "
-                               "receivers or senders of edge_index");
+    TraceBuilder::refuse(call,
+                         "rows are addressed by an index that was not followed back to the "
+                         "receivers or senders of edge_index");
 }
 
 }  // namespace rules

@@ -46,15 +46,15 @@ enum class Content {
 struct TensorFacts {
     std::vector<Dim> dims;
     Content content = Content::Data;
-    int index_dim = -1;             ///< of Content::EdgeIndex
+    int index_dim = -1;               ///< of Content::EdgeIndex
     Space selects_from = SPACE_NONE;  ///< of Content::EdgeSelection: whose positions they are
-    bool starts_stale = false;      ///< an input whose halo rows differ from their owners' rows
-    bool is_position = false;       ///< input positions: a halo row carries its image's shift
-    Dim count;                      ///< a number of rows or edges: not data
-    bool differentiable = false;    ///< depends on what is differentiated
+    bool starts_stale = false;        ///< an input whose halo rows differ from their owners' rows
+    bool is_position = false;         ///< input positions: a halo row carries its image's shift
+    Dim count;                        ///< a number of rows or edges: not data
+    bool differentiable = false;      ///< depends on what is differentiated
     bool floating = false;
-    bool exchangeable = false;      ///< of a type that the exchange moves
-    std::int64_t width = 1;         ///< elements per row, or elements if not placed on rows
+    bool exchangeable = false;  ///< of a type that the exchange moves
+    std::int64_t width = 1;     ///< elements per row, or elements if not placed on rows
 
     /// The dimension over rows or edges, -1 if none.
     int placed_dim() const {
@@ -89,7 +89,7 @@ struct Effect {
     std::vector<Slot> reads_any_row;  ///< operands addressed by sender: must be fresh
     bool makes_partial = false;       ///< a system value summed over this rank's rows or edges
     bool makes_replicated = false;    ///< a collective sum
-    bool ignores_values = false;  ///< its result depends on shapes and dtypes alone
+    bool ignores_values = false;      ///< its result depends on shapes and dtypes alone
     PartialUse partial_use = PartialUse::Refused;
     bool differentiates = false;  ///< aten::grad: `inputs[0]` lists the scalars
     bool is_exchange = false;     ///< takes and returns the order token last
@@ -101,9 +101,9 @@ struct Effect {
 /// A program with what the analysis knows about it.
 struct TracedProgram {
     FlatProgram program;
-    std::vector<Effect> effects;      ///< one for each instruction
-    std::vector<TensorFacts> facts;   ///< one for each slot
-    std::vector<int> alias_set;       ///< slots that share storage have the same number
+    std::vector<Effect> effects;     ///< one for each instruction
+    std::vector<TensorFacts> facts;  ///< one for each slot
+    std::vector<int> alias_set;      ///< slots that share storage have the same number
     bool folded_rows = true;
 };
 

@@ -16,10 +16,8 @@ std::vector<Slot> slots_read(const Instruction& instruction) {
 
 class Replay {
   public:
-    explicit Replay(const TracedProgram& traced)
-        : traced_(traced), states_(traced.facts.size()) {
-        for (std::size_t slot = 0; slot < states_.size(); ++slot)
-        {
+    explicit Replay(const TracedProgram& traced) : traced_(traced), states_(traced.facts.size()) {
+        for (std::size_t slot = 0; slot < states_.size(); ++slot) {
             states_[slot].position = traced.facts[slot].is_position;
             states_[slot].stale = traced.facts[slot].starts_stale;
         }
@@ -110,9 +108,8 @@ class Replay {
             return false;
         if (partial.empty()) return effect.makes_partial;
         const bool placed_result =
-            std::any_of(instruction.outputs.begin(), instruction.outputs.end(), [&](Slot slot) {
-                return traced_.facts[slot].space() != SPACE_NONE;
-            });
+            std::any_of(instruction.outputs.begin(), instruction.outputs.end(),
+                        [&](Slot slot) { return traced_.facts[slot].space() != SPACE_NONE; });
         if (!placed_result && is_linear(instruction, effect, partial)) return true;
         for (const auto slot : partial)
             result_.shortfalls.push_back({Shortfall::Need::Replicated, at, slot});

@@ -25,10 +25,10 @@ struct Shortfall {
 };
 
 struct StateReplay {
-    std::vector<Shortfall> shortfalls;             ///< in program order
-    std::vector<RowState> final_states;            ///< one for each slot
-    std::vector<bool> result_is_stale;             ///< one for each instruction
-    std::vector<std::vector<RowState>> operands;   ///< states of the slots each instruction read
+    std::vector<Shortfall> shortfalls;            ///< in program order
+    std::vector<RowState> final_states;           ///< one for each slot
+    std::vector<bool> result_is_stale;            ///< one for each instruction
+    std::vector<std::vector<RowState>> operands;  ///< states of the slots each instruction read
 };
 
 /// Follow the states of all values through the program. `refreshed[slot] = n` supposes that `slot`

@@ -12,9 +12,10 @@ namespace {
 void require_unplaced(const Call& call, const Dim& dim) {
     if (dim.space == SPACE_NONE) return;
     const std::string what = is_edge_like(dim.space) ? "edges" : "rows";
-    TraceBuilder::refuse(call, "it contracts over all " + what + " (an adjacency or incidence "
-                               "matrix product), but a rank sees its own part only; expected a "
-                               "gather by sender and a sum over receivers");
+    TraceBuilder::refuse(call, "it contracts over all " + what +
+                                   " (an adjacency or incidence "
+                                   "matrix product), but a rank sees its own part only; expected a "
+                                   "gather by sender and a sum over receivers");
 }
 
 Dim merge(TraceBuilder&, const Call& call, const Dim& a, const Dim& b) {
@@ -64,8 +65,9 @@ std::vector<Dim> einsum_dims(TraceBuilder& builder, const Call& call) {
             ++uses[equation[at]];
         }
         if (dim != dims.size())
-            TraceBuilder::refuse(call, "an ellipsis in its equation is not followed; name every "
-                                       "dimension by a letter");
+            TraceBuilder::refuse(call,
+                                 "an ellipsis in its equation is not followed; name every "
+                                 "dimension by a letter");
         ++at;  // comma or arrow
     }
     std::string output;
@@ -125,8 +127,9 @@ std::vector<Dim> trailing_dims(TraceBuilder& builder, const Call& call) {
         require_unplaced(call, dims[k]);
     if (call.base == "one_hot") {
         if (call.integer("num_classes", -1) < 0)
-            TraceBuilder::refuse(call, "the number of classes is taken from data, which differ "
-                                       "between ranks; give num_classes");
+            TraceBuilder::refuse(call,
+                                 "the number of classes is taken from data, which differ "
+                                 "between ranks; give num_classes");
         dims.push_back({});
     }
     if (call.base == "linalg_det" || call.base == "det") dims.resize(dims.size() - 2);
@@ -156,10 +159,9 @@ std::vector<Dim> result_dims(TraceBuilder& builder, const Call& call) {
 }  // namespace
 
 bool is_contraction(const std::string& base) {
-    static const std::unordered_set<std::string> known{"matmul", "mm",     "bmm",       "mv",
-                                                       "dot",    "vdot",   "addmm",     "baddbmm",
-                                                       "addmv",  "einsum", "tensordot", "linear",
-                                                       "outer",  "ger",    "inner"};
+    static const std::unordered_set<std::string> known{
+        "matmul", "mm",     "bmm",       "mv",     "dot",   "vdot", "addmm", "baddbmm",
+        "addmv",  "einsum", "tensordot", "linear", "outer", "ger",  "inner"};
     return known.count(base) > 0 || is_trailing(base);
 }
 

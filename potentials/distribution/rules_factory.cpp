@@ -15,9 +15,10 @@ std::vector<Dim> sizes_to_dims(const Call& call) {
     std::vector<Dim> dims;
     for (const auto& extent : call.arg("size")->items) {
         if (!extent->fixed && extent->count.space == SPACE_NONE)
-            TraceBuilder::refuse(call, "the size of a new tensor depends on data (the largest "
-                                       "index, for example), which differs between ranks; use the "
-                                       "number of rows of an input");
+            TraceBuilder::refuse(call,
+                                 "the size of a new tensor depends on data (the largest "
+                                 "index, for example), which differs between ranks; use the "
+                                 "number of rows of an input");
         dims.push_back(extent->count);
     }
     return dims;
@@ -26,8 +27,7 @@ std::vector<Dim> sizes_to_dims(const Call& call) {
 std::vector<AbstractPtr> apply_arange(TraceBuilder& builder, Call& call) {
     const auto end = call.arg("end");
     if (!end->is_count()) {
-        if (!is_deeply_fixed(*end))
-            TraceBuilder::refuse(call, "its length depends on data");
+        if (!is_deeply_fixed(*end)) TraceBuilder::refuse(call, "its length depends on data");
         return builder.emit(call);
     }
     const auto start = call.arg("start");
@@ -49,9 +49,9 @@ std::vector<AbstractPtr> apply_arange(TraceBuilder& builder, Call& call) {
 
 bool is_factory(const std::string& base) {
     static const std::unordered_set<std::string> known{
-        "zeros",     "ones",      "full",      "empty",      "zeros_like", "ones_like",
-        "full_like", "empty_like", "new_zeros", "new_ones",   "new_full",   "new_empty",
-        "arange",    "eye",       "linspace",  "tensor",     "scalar_tensor", "as_tensor"};
+        "zeros",     "ones",       "full",      "empty",    "zeros_like",    "ones_like",
+        "full_like", "empty_like", "new_zeros", "new_ones", "new_full",      "new_empty",
+        "arange",    "eye",        "linspace",  "tensor",   "scalar_tensor", "as_tensor"};
     return known.count(base) > 0;
 }
 
@@ -59,8 +59,9 @@ std::vector<AbstractPtr> apply_factory(TraceBuilder& builder, Call& call) {
     if (call.base == "arange") return apply_arange(builder, call);
     const auto fill = call.arg("fill_value");
     if (fill && (fill->is_count() || fill->from_count))
-        TraceBuilder::refuse(call, "the number of rows or edges is used as data, but it differs "
-                                   "between ranks");
+        TraceBuilder::refuse(call,
+                             "the number of rows or edges is used as data, but it differs "
+                             "between ranks");
     std::vector<Dim> dims;
     if (has_size_argument(call)) {
         dims = sizes_to_dims(call);
@@ -69,8 +70,9 @@ std::vector<AbstractPtr> apply_factory(TraceBuilder& builder, Call& call) {
     } else {
         for (const auto& argument : call.args)
             if (!is_deeply_fixed(*argument))
-                TraceBuilder::refuse(call, "it makes a tensor from the number of rows or from "
-                                           "data, which differ between ranks");
+                TraceBuilder::refuse(call,
+                                     "it makes a tensor from the number of rows or from "
+                                     "data, which differ between ranks");
         return builder.emit(call);
     }
     call.effect.rows = Effect::Rows::Complete;

@@ -23,15 +23,17 @@ void note_read(TraceBuilder& builder, Call& call, const std::string& self_name, 
     const auto placed = facts.dims[dim];
     if (placed.space == SPACE_NONE) {
         if (content != Content::Data && content != Content::System)
-            TraceBuilder::refuse(call, "row numbers are used as data, but they differ between "
-                                       "ranks");
+            TraceBuilder::refuse(call,
+                                 "row numbers are used as data, but they differ between "
+                                 "ranks");
         return;
     }
     if (content == Content::EdgeSelection && index.selects_from != placed.space)
         TraceBuilder::refuse(call, "positions in one selection of edges address another one");
     if (placed.factor != 1)
-        TraceBuilder::refuse(call, "rows that were merged with other dimensions are addressed by "
-                                   "an index");
+        TraceBuilder::refuse(call,
+                             "rows that were merged with other dimensions are addressed by "
+                             "an index");
     const bool by_sender = content == Content::Sender || content == Content::AnyRow;
     if (placed.space == SPACE_OWNED && by_sender && dim == 0) {
         self = builder.widen_owned(self, call);
@@ -94,8 +96,9 @@ bool is_mask(const AbstractPtr& index) {
 Dim selected_edges(TraceBuilder& builder, const Call& call, const AbstractPtr& mask) {
     const auto dims = builder.facts(mask).dims;
     if (dims.size() != 1 || !is_edge_like(dims[0].space))
-        TraceBuilder::refuse(call, "a mask selects rows; how many differs between ranks. Multiply "
-                                   "by the mask instead");
+        TraceBuilder::refuse(call,
+                             "a mask selects rows; how many differs between ranks. Multiply "
+                             "by the mask instead");
     return {builder.selected_edge_space(mask), 1};
 }
 
@@ -116,8 +119,7 @@ std::vector<AbstractPtr> apply_index(TraceBuilder& builder, Call& call) {
             masked = {selected_edges(builder, call, indices[dim])};
             continue;
         }
-        note_read(builder, call, "self", static_cast<int>(dim),
-                  builder.facts(indices[dim]));
+        note_read(builder, call, "self", static_cast<int>(dim), builder.facts(indices[dim]));
         tensors.push_back(indices[dim]);
     }
     if (!masked.empty() && (first != last || !tensors.empty()))
@@ -138,8 +140,9 @@ std::vector<AbstractPtr> apply_index(TraceBuilder& builder, Call& call) {
 std::vector<AbstractPtr> apply_selection(TraceBuilder& builder, Call& call) {
     const auto facts = builder.facts(call.args[0]);
     if (facts.dims.size() != 1 || !is_edge_like(facts.dims[0].space))
-        TraceBuilder::refuse(call, "it orders or selects rows; expected a one-dimensional tensor "
-                                   "over edges");
+        TraceBuilder::refuse(call,
+                             "it orders or selects rows; expected a one-dimensional tensor "
+                             "over edges");
     auto results = builder.emit(call);
     const auto note_base = [&](const AbstractPtr& positions) {
         auto known = builder.facts(positions);
@@ -180,8 +183,8 @@ std::vector<AbstractPtr> apply_masked_select(TraceBuilder& builder, Call& call) 
 
 bool is_gather(const std::string& base) {
     static const std::unordered_set<std::string> known{
-        "index_select", "gather",        "take_along_dim", "embedding", "index", "nonzero",
-        "argsort",      "nonzero_numpy", "masked_select"};
+        "index_select", "gather",  "take_along_dim", "embedding",    "index",
+        "nonzero",      "argsort", "nonzero_numpy",  "masked_select"};
     return known.count(base) > 0;
 }
 

@@ -9,11 +9,20 @@ namespace nvalchemi::rules {
 namespace {
 
 bool is_metadata(const std::string& name) {
-    static const std::unordered_set<std::string> known{
-        "prim::dtype",    "prim::device",      "prim::layout",            "prim::is_cuda",
-        "prim::is_cpu",   "aten::dim",         "aten::is_floating_point", "aten::is_complex",
-        "aten::is_cuda",  "aten::dtype",       "prim::requires_grad",     "aten::ndimension",
-        "prim::is_quantized", "aten::is_contiguous"};
+    static const std::unordered_set<std::string> known{"prim::dtype",
+                                                       "prim::device",
+                                                       "prim::layout",
+                                                       "prim::is_cuda",
+                                                       "prim::is_cpu",
+                                                       "aten::dim",
+                                                       "aten::is_floating_point",
+                                                       "aten::is_complex",
+                                                       "aten::is_cuda",
+                                                       "aten::dtype",
+                                                       "prim::requires_grad",
+                                                       "aten::ndimension",
+                                                       "prim::is_quantized",
+                                                       "aten::is_contiguous"};
     return known.count(name) > 0;
 }
 
@@ -39,8 +48,8 @@ AbstractPtr extent_of(TraceBuilder& builder, const Call& caller, const AbstractP
 std::vector<AbstractPtr> apply_size(TraceBuilder& builder, Call& call) {
     const auto rank = builder.facts(call.args[0]).dims.size();
     if (call.args.size() > 1)
-        return {extent_of(builder, call, call.args[0],
-                          normalised(call, call.integer("dim", 0), rank))};
+        return {
+            extent_of(builder, call, call.args[0], normalised(call, call.integer("dim", 0), rank))};
     std::vector<AbstractPtr> extents;
     for (std::size_t dim = 0; dim < rank; ++dim)
         extents.push_back(extent_of(builder, call, call.args[0], static_cast<int>(dim)));
@@ -63,8 +72,9 @@ std::vector<AbstractPtr> apply_item(TraceBuilder& builder, Call& call) {
     const auto facts = builder.facts(call.args[0]);
     if (facts.count.space != SPACE_NONE) return {emit_count(builder, call, facts.count)};
     if (facts.placed_dim() >= 0)
-        TraceBuilder::refuse(call, "a number is taken from rows or edges, which differ between "
-                                   "ranks");
+        TraceBuilder::refuse(call,
+                             "a number is taken from rows or edges, which differ between "
+                             "ranks");
     return builder.emit(call);
 }
 

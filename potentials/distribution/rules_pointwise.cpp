@@ -37,15 +37,17 @@ std::vector<AbstractPtr> apply_gradient(TraceBuilder& builder, Call& call) {
     for (const auto& scalar : call.args[0]->items) {
         const auto space = builder.facts(scalar).space();
         if (space != SPACE_NONE && space != SPACE_OWNED)
-            TraceBuilder::refuse(call, "it differentiates values of all rows, halo rows included; "
-                                       "expected the sum of the owned rows' energies");
+            TraceBuilder::refuse(call,
+                                 "it differentiates values of all rows, halo rows included; "
+                                 "expected the sum of the owned rows' energies");
     }
     for (const auto& target : call.args[1]->items) {
         const auto facts = builder.facts(target);
         if (facts.on_rows() && !facts.is_position)
-            TraceBuilder::refuse(call, "it differentiates with respect to features of rows, whose "
-                                       "gradients are spread over ranks; expected positions, edge "
-                                       "vectors or a strain");
+            TraceBuilder::refuse(call,
+                                 "it differentiates with respect to features of rows, whose "
+                                 "gradients are spread over ranks; expected positions, edge "
+                                 "vectors or a strain");
     }
     auto results = builder.emit(call);
     auto& gradients = results[0]->items;

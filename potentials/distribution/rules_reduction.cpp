@@ -11,7 +11,7 @@ namespace {
 /// Reductions that keep the dimension they work along.
 bool keeps_dims(const std::string& base) {
     static const std::unordered_set<std::string> known{
-        "softmax", "log_softmax", "_softmax", "cumsum", "cumprod", "sort",  "topk",
+        "softmax", "log_softmax", "_softmax",  "cumsum", "cumprod",      "sort",   "topk",
         "flip",    "roll",        "normalize", "cross",  "linalg_cross", "renorm", "logcumsumexp"};
     return known.count(base) > 0;
 }
@@ -72,11 +72,11 @@ std::vector<Dim> remaining(const std::vector<Dim>& dims, const std::vector<int>&
 
 bool is_reduction(const std::string& base) {
     static const std::unordered_set<std::string> known{
-        "sum",  "mean",   "nansum",   "prod",   "amax",          "amin",
-        "max",  "min",    "aminmax",  "std",    "var",           "std_mean",
-        "norm", "median", "quantile", "argmax", "argmin",        "logsumexp",
-        "any",  "all",    "mode",     "unique", "count_nonzero", "linalg_vector_norm",
-        "linalg_norm",    "frobenius_norm"};
+        "sum",         "mean",          "nansum",   "prod",   "amax",          "amin",
+        "max",         "min",           "aminmax",  "std",    "var",           "std_mean",
+        "norm",        "median",        "quantile", "argmax", "argmin",        "logsumexp",
+        "any",         "all",           "mode",     "unique", "count_nonzero", "linalg_vector_norm",
+        "linalg_norm", "frobenius_norm"};
     return known.count(base) > 0 || keeps_dims(base);
 }
 
@@ -89,7 +89,8 @@ std::vector<AbstractPtr> apply_reduction(TraceBuilder& builder, Call& call) {
     const auto facts = builder.facts(call.args[0]);
     const auto reduced = reduced_dims(call, facts.dims.size());
     const int placed = facts.placed_dim();
-    const bool over_rows = placed >= 0 && std::find(reduced.begin(), reduced.end(), placed) != reduced.end();
+    const bool over_rows =
+        placed >= 0 && std::find(reduced.begin(), reduced.end(), placed) != reduced.end();
     const bool linear = call.base == "sum";
     if (over_rows) {
         if (!linear) refuse_rows(call, facts.space());

@@ -42,9 +42,10 @@ Scatter describe_scatter(TraceBuilder& builder, const Call& call) {
     for (const auto* name : {"src", "source"})
         if (call.has_schema_arg(name)) scatter.source_name = name;
     scatter.sums = call.base == "index_add" || call.base == "scatter_add";
-    if (const auto reduce = call.arg("reduce"); reduce && reduce->fixed && reduce->probe[0].isString())
-        scatter.sums = reduce->probe[0].toStringRef() == "sum" ||
-                       reduce->probe[0].toStringRef() == "add";
+    if (const auto reduce = call.arg("reduce");
+        reduce && reduce->fixed && reduce->probe[0].isString())
+        scatter.sums =
+            reduce->probe[0].toStringRef() == "sum" || reduce->probe[0].toStringRef() == "add";
     return scatter;
 }
 
@@ -66,8 +67,9 @@ void slice_contributions(TraceBuilder& builder, Call& call, Scatter& scatter) {
 /// Sums into a target that is not placed: per system, per species.
 void into_system(TraceBuilder& builder, Call& call, Scatter& scatter, Space source) {
     if (!scatter.sums)
-        TraceBuilder::refuse(call, "rows or edges are reduced to a per-system value by something "
-                                   "other than a sum");
+        TraceBuilder::refuse(call,
+                             "rows or edges are reduced to a per-system value by something "
+                             "other than a sum");
     if (source == SPACE_NODE) slice_contributions(builder, call, scatter);
     call.effect.makes_partial = source != SPACE_NONE;
     call.effect.partial_use = PartialUse::Passthrough;
@@ -84,19 +86,23 @@ void into_rows(const Call& call, Effect& effect, const Scatter& scatter, Space s
     }
     if (content == Content::Sender) {
         if (!scatter.sums)
-            TraceBuilder::refuse(call, "edges are reduced per sender by something other than a "
-                                       "sum: the contributions are on several ranks");
+            TraceBuilder::refuse(call,
+                                 "edges are reduced per sender by something other than a "
+                                 "sum: the contributions are on several ranks");
         if (!call.flag("include_self", true))
-            TraceBuilder::refuse(call, "edges are summed per sender without the target's own "
-                                       "value; expected include_self=True");
+            TraceBuilder::refuse(call,
+                                 "edges are summed per sender without the target's own "
+                                 "value; expected include_self=True");
         if (scatter.dim != 0)
-            TraceBuilder::refuse(call, "edges are summed per sender along a dimension other than "
-                                       "the first");
+            TraceBuilder::refuse(call,
+                                 "edges are summed per sender along a dimension other than "
+                                 "the first");
         effect.corrects = true;
         return;
     }
-    TraceBuilder::refuse(call, "rows are written by an index that is neither the receivers nor the "
-                               "senders of edge_index (self loops, flipped or symmetrised edges)");
+    TraceBuilder::refuse(call,
+                         "rows are written by an index that is neither the receivers nor the "
+                         "senders of edge_index (self loops, flipped or symmetrised edges)");
 }
 
 void into_edges(const Call& call, Content content, bool mask) {
@@ -109,8 +115,9 @@ std::vector<AbstractPtr> apply_bincount(TraceBuilder& builder, Call& call) {
     const auto minimum = call.arg("minlength");
     if (facts.content != Content::Receiver || !minimum || !minimum->is_count() ||
         minimum->count != Dim{SPACE_NODE, 1})
-        TraceBuilder::refuse(call, "expected a count per receiver with minlength equal to the "
-                                   "number of rows");
+        TraceBuilder::refuse(call,
+                             "expected a count per receiver with minlength equal to the "
+                             "number of rows");
     call.effect.rows = Effect::Rows::Stale;
     auto result = builder.emit(call)[0];
     place(builder, call, result, {{SPACE_NODE, 1}});
@@ -121,9 +128,9 @@ std::vector<AbstractPtr> apply_bincount(TraceBuilder& builder, Call& call) {
 
 bool is_scatter(const std::string& base) {
     static const std::unordered_set<std::string> known{
-        "index_add",   "scatter_add", "scatter_reduce", "scatter",  "index_put",
-        "index_copy",  "index_fill",  "index_reduce",   "bincount", "_index_put_impl",
-        "masked_scatter"};
+        "index_add", "scatter_add",     "scatter_reduce", "scatter",
+        "index_put", "index_copy",      "index_fill",     "index_reduce",
+        "bincount",  "_index_put_impl", "masked_scatter"};
     return known.count(base) > 0;
 }
 
@@ -152,8 +159,9 @@ std::vector<AbstractPtr> apply_scatter(TraceBuilder& builder, Call& call) {
         into_rows(call, call.effect, scatter, index.space(), index.content);
     } else if (target.space == SPACE_OWNED) {
         if (index.content != Content::Receiver && index.content != Content::OwnedNumbers)
-            TraceBuilder::refuse(call, "owned rows are written by an index other than the "
-                                       "receivers of edge_index");
+            TraceBuilder::refuse(call,
+                                 "owned rows are written by an index other than the "
+                                 "receivers of edge_index");
         call.effect.rows = Effect::Rows::Complete;
     } else {
         into_edges(call, index.content, mask);

@@ -36,13 +36,13 @@ Dim matched(TraceBuilder& builder, const Call& call, const std::vector<Space>& s
     for (const auto space : spaces) {
         const auto a = builder.extent(space, 0), b = builder.extent(space, 1);
         if (a == b)
-            TraceBuilder::refuse(call, "a selection of edges has the same size in two sample "
-                                       "structures, so that the analysis cannot follow it");
+            TraceBuilder::refuse(call,
+                                 "a selection of edges has the same size in two sample "
+                                 "structures, so that the analysis cannot follow it");
         const auto factor = multiple(first, a);
         if (factor > 0 && factor == multiple(second, b)) return {space, factor};
     }
-    if (first != second)
-        TraceBuilder::refuse(call, "the size of its result depends on data");
+    if (first != second) TraceBuilder::refuse(call, "the size of its result depends on data");
     return {};
 }
 
@@ -141,14 +141,15 @@ std::vector<AbstractPtr> apply_slice(TraceBuilder& builder, Call& call) {
     const auto end = call.arg(narrow ? "length" : "end");
     call.effect.partial_use = PartialUse::Passthrough;
     if (placed.space != SPACE_NONE) {
-        const auto unbounded = end->is_none() ||
-                               (end->fixed && end->probe[0].toInt() > (std::int64_t(1) << 60));
+        const auto unbounded =
+            end->is_none() || (end->fixed && end->probe[0].toInt() > (std::int64_t(1) << 60));
         const bool whole = unbounded || (end->is_count() && end->count == placed);
-        const bool owned = end->is_count() && end->count == Dim{SPACE_OWNED, 1} &&
-                           placed == Dim{SPACE_NODE, 1};
+        const bool owned =
+            end->is_count() && end->count == Dim{SPACE_OWNED, 1} && placed == Dim{SPACE_NODE, 1};
         if (call.integer("start", 0) != 0 || call.integer("step", 1) != 1 || !(whole || owned))
-            TraceBuilder::refuse(call, "a part of the rows or edges is taken by position, but "
-                                       "positions differ between ranks");
+            TraceBuilder::refuse(call,
+                                 "a part of the rows or edges is taken by position, but "
+                                 "positions differ between ranks");
         if (owned) facts.dims[dim] = {SPACE_OWNED, 1};
         if (owned) call.effect.rows = Effect::Rows::Complete;
         if (owned && facts.content == Content::RowNumbers) facts.content = Content::OwnedNumbers;
@@ -189,8 +190,9 @@ std::vector<AbstractPtr> apply_pieces(TraceBuilder& builder, Call& call) {
     const auto facts = builder.facts(call.args[0]);
     const int dim = normalised(call, call.integer("dim", 0), facts.dims.size());
     if (facts.dims[dim].space != SPACE_NONE)
-        TraceBuilder::refuse(call, "single rows or edges are taken by position, but positions "
-                                   "differ between ranks");
+        TraceBuilder::refuse(call,
+                             "single rows or edges are taken by position, but positions "
+                             "differ between ranks");
     call.effect.partial_use = PartialUse::Passthrough;
     const bool dropped = call.base == "select" || call.base == "unbind";
     auto results = builder.emit(call);
@@ -234,8 +236,9 @@ std::vector<AbstractPtr> apply_cat(TraceBuilder& builder, Call& call) {
             if (!stack && static_cast<int>(k) == dim) {
                 along_rows = true;
                 if (!is_edge_like(own[k].space))
-                    TraceBuilder::refuse(call, "rows are appended to rows, but the owned and halo "
-                                               "rows of a rank are fixed");
+                    TraceBuilder::refuse(call,
+                                         "rows are appended to rows, but the owned and halo "
+                                         "rows of a rank are fixed");
                 continue;
             }
             if (dims[k].space != SPACE_NONE && dims[k] != own[k])
@@ -314,15 +317,52 @@ void refuse_repeated_rows(TraceBuilder& builder, Call& call) {
 }  // namespace
 
 bool is_view(const std::string& base) {
-    static const std::unordered_set<std::string> known{
-        "view",        "reshape",   "flatten",     "unsqueeze",    "squeeze",  "permute",
-        "transpose",   "t",         "expand",      "expand_as",    "contiguous", "clone",
-        "to",          "type_as",   "detach",      "alias",        "movedim",  "moveaxis",
-        "swapaxes",    "swapdims",  "view_as",     "reshape_as",   "unflatten", "narrow",
-        "slice",       "select",    "chunk",       "split",        "split_with_sizes", "unbind",
-        "cat",         "concat",    "concatenate", "stack",        "repeat",   "tile",
-        "repeat_interleave", "broadcast_tensors", "broadcast_to", "requires_grad",
-        "numpy_T",     "mT",        "adjoint",     "atleast_1d",   "atleast_2d", "_reshape_alias"};
+    static const std::unordered_set<std::string> known{"view",
+                                                       "reshape",
+                                                       "flatten",
+                                                       "unsqueeze",
+                                                       "squeeze",
+                                                       "permute",
+                                                       "transpose",
+                                                       "t",
+                                                       "expand",
+                                                       "expand_as",
+                                                       "contiguous",
+                                                       "clone",
+                                                       "to",
+                                                       "type_as",
+                                                       "detach",
+                                                       "alias",
+                                                       "movedim",
+                                                       "moveaxis",
+                                                       "swapaxes",
+                                                       "swapdims",
+                                                       "view_as",
+                                                       "reshape_as",
+                                                       "unflatten",
+                                                       "narrow",
+                                                       "slice",
+                                                       "select",
+                                                       "chunk",
+                                                       "split",
+                                                       "split_with_sizes",
+                                                       "unbind",
+                                                       "cat",
+                                                       "concat",
+                                                       "concatenate",
+                                                       "stack",
+                                                       "repeat",
+                                                       "tile",
+                                                       "repeat_interleave",
+                                                       "broadcast_tensors",
+                                                       "broadcast_to",
+                                                       "requires_grad",
+                                                       "numpy_T",
+                                                       "mT",
+                                                       "adjoint",
+                                                       "atleast_1d",
+                                                       "atleast_2d",
+                                                       "_reshape_alias"};
     return known.count(base) > 0;
 }
 
@@ -341,8 +381,9 @@ std::vector<AbstractPtr> apply_view(TraceBuilder& builder, Call& call) {
         if (auto kept = settle_squeezed_dims(builder, call)) return {kept};
     }
     if (call.in_place && call.base != "requires_grad")
-        TraceBuilder::refuse(call, "it changes the shape of a tensor in place; use the form without "
-                                   "the trailing underscore");
+        TraceBuilder::refuse(call,
+                             "it changes the shape of a tensor in place; use the form without "
+                             "the trailing underscore");
     call.effect.partial_use = PartialUse::FirstOnly;
     return reshape_like(builder, call);
 }

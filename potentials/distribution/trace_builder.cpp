@@ -14,8 +14,8 @@ std::vector<c10::IValue> run_once(const Call& call, int probe) {
     try {
         call.run(stack);
     } catch (const c10::Error& error) {
-        TraceBuilder::refuse(call, std::string("failed on a sample structure: ") +
-                                       error.what_without_backtrace());
+        TraceBuilder::refuse(
+            call, std::string("failed on a sample structure: ") + error.what_without_backtrace());
     } catch (const std::exception& error) {
         TraceBuilder::refuse(call, std::string("failed on a sample structure: ") + error.what());
     }
@@ -98,7 +98,8 @@ std::vector<AbstractPtr> TraceBuilder::fold(Call& call) {
 }
 
 std::vector<AbstractPtr> TraceBuilder::emit(Call& call) {
-    if (call.in_place) call.effect.target_differentiable = call.args[0]->probe[0].toTensor().requires_grad();
+    if (call.in_place)
+        call.effect.target_differentiable = call.args[0]->probe[0].toTensor().requires_grad();
     const auto first = run_once(call, 0);
     const auto second = run_once(call, 1);
     Instruction instruction;
@@ -160,9 +161,7 @@ AbstractPtr TraceBuilder::widen_owned(const AbstractPtr& tensor, const Call& cal
         widened[probe] = source.index_select(0, rows.to(source.device()));
     }
     int next = 0;
-    call.run = [widened, next](torch::jit::Stack& stack) mutable {
-        stack = {widened[next++ % 2]};
-    };
+    call.run = [widened, next](torch::jit::Stack& stack) mutable { stack = {widened[next++ % 2]}; };
     call.args = {tensor};
     call.effect.rows = Effect::Rows::Complete;
     call.effect.is_exchange = true;

@@ -84,8 +84,8 @@ class TraceBuilder {
 
     TracedProgram& traced_;
     std::vector<std::array<std::int64_t, 2>> extents_;
-    std::map<Space, Space> merged_;   ///< merged space to its base
-    std::map<Slot, Space> selected_;  ///< mask to the edges that it selects
+    std::map<Space, Space> merged_;     ///< merged space to its base
+    std::map<Slot, Space> selected_;    ///< mask to the edges that it selects
     std::vector<c10::IValue> samples_;  ///< first probe of each slot
     AbstractPtr owned_count_;
     int receiver_row_;

@@ -86,8 +86,9 @@ class Tracer {
             case c10::prim::Constant:
                 return {lift(torch::jit::toIValue(node->output()).value_or(c10::IValue()))};
             case c10::prim::GetAttr: return {attribute(node, *inputs[0])};
-            case c10::prim::SetAttr: refuse(node, "the model changes its own attribute '" +
-                                                      node->s(c10::attr::name) + "'");
+            case c10::prim::SetAttr:
+                refuse(node,
+                       "the model changes its own attribute '" + node->s(c10::attr::name) + "'");
             case c10::prim::CallMethod: return {call_method(node, inputs)};
             case c10::prim::CallFunction: return {call_free(node, inputs)};
             case c10::prim::If: return run_if(node, *inputs[0], frame);
@@ -135,8 +136,7 @@ class Tracer {
         if (!object.probe[0].isObject())
             refuse(node, "attribute '" + name + "' of something that is no module");
         auto value = lift(object.probe[0].toObjectRef().getAttr(name));
-        value->module_path =
-            object.module_path.empty() ? name : object.module_path + "." + name;
+        value->module_path = object.module_path.empty() ? name : object.module_path + "." + name;
         return value;
     }
 
@@ -253,9 +253,9 @@ std::vector<AbstractPtr> abstract_arguments(const ModelCard& card, TraceBuilder&
         const auto& left = first.inputs.bound[k];
         const auto& right = second.inputs.bound[k];
         if (left.value.isTensor())
-            values.push_back(builder.add_input(
-                left.value, right.value,
-                facts_of_input(left.spec->role, left.value.toTensor(), first)));
+            values.push_back(
+                builder.add_input(left.value, right.value,
+                                  facts_of_input(left.spec->role, left.value.toTensor(), first)));
         else
             values.push_back(fixed_value(left.value));
     }
@@ -271,7 +271,8 @@ std::vector<AbstractPtr> abstract_arguments(const ModelCard& card, TraceBuilder&
     return arguments;
 }
 
-AbstractPtr pick_output(const ModelCard& card, const std::string& key, const AbstractPtr& returned) {
+AbstractPtr pick_output(const ModelCard& card, const std::string& key,
+                        const AbstractPtr& returned) {
     if (returned->is_tensor() && card.outputs.size() == 1) return returned;
     if (returned->form == AbstractValue::Form::Dict)
         if (auto* entry = find_entry(*returned, key)) return *entry;
@@ -288,10 +289,11 @@ TracedProgram trace_model(const ModelCard& card, const torch::jit::Module& modul
                           const Probe& first, const Probe& second) {
     TracedProgram traced;
     traced.folded_rows = card.rows == RowMode::Folded;
-    Tracer tracer(traced, {{{1, 1},
-                            {first.n_rows, second.n_rows},
-                            {first.n_edges, second.n_edges},
-                            {first.n_owned, second.n_owned}}},
+    Tracer tracer(traced,
+                  {{{1, 1},
+                    {first.n_rows, second.n_rows},
+                    {first.n_edges, second.n_edges},
+                    {first.n_owned, second.n_owned}}},
                   card.receiver_row);
     auto arguments = abstract_arguments(card, tracer.builder(), first, second);
     arguments.insert(arguments.begin(), fixed_value(module._ivalue()));

@@ -2,9 +2,9 @@
 #ifndef NVALCHEMI_POTENTIALS_DISTRIBUTION_TRACER_HPP
 #define NVALCHEMI_POTENTIALS_DISTRIBUTION_TRACER_HPP
 
+#include "potentials/distribution/placement.hpp"
 #include "potentials/model_card.hpp"
 #include "potentials/model_inputs.hpp"
-#include "potentials/distribution/placement.hpp"
 
 namespace nvalchemi {
 

@@ -49,7 +49,8 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
                 throw std::invalid_argument(word + ": got nothing, expected a value");
             *target = words[k];
         } else if (word.rfind("--", 0) == 0 || !arguments.archive.empty()) {
-            throw std::invalid_argument("got '" + word + "', expected one archive and the options "
+            throw std::invalid_argument("got '" + word +
+                                        "', expected one archive and the options "
                                         "--card, --case, --output, --device");
         } else {
             arguments.archive = word;

@@ -91,13 +91,17 @@ void FixNvalchemiValidate::set_option(const std::string &keyword, char **value)
     for (int k = 0; k < 4; k++) {
       (*tolerance.absolute)[k] = utils::numeric(FLERR, value[k], false, lmp);
       if (!((*tolerance.absolute)[k] >= 0.0))
-        refuse(keyword, value[k], "numbers >= 0 for energy, atomic energies, forces and stress "
-                                  "in eV and Angstrom");
+        refuse(keyword, value[k],
+               "numbers >= 0 for energy, atomic energies, forces and stress "
+               "in eV and Angstrom");
     }
   } else if (keyword == "action") {
-    if (strcmp(value[0], "stop") == 0) action = STOP;
-    else if (strcmp(value[0], "warn") == 0) action = WARN;
-    else refuse(keyword, value[0], "stop or warn");
+    if (strcmp(value[0], "stop") == 0)
+      action = STOP;
+    else if (strcmp(value[0], "warn") == 0)
+      action = WARN;
+    else
+      refuse(keyword, value[0], "stop or warn");
   } else if (keyword == "instance") {
     instance = utils::inumeric(FLERR, value[0], false, lmp);
     if (instance < 1) refuse(keyword, value[0], "a number >= 1 among the styles nvalchemi");
@@ -105,8 +109,10 @@ void FixNvalchemiValidate::set_option(const std::string &keyword, char **value)
     limit = utils::bnumeric(FLERR, value[0], false, lmp);
     if (limit < 1) refuse(keyword, value[0], "a number of atoms >= 1");
   } else {
-    error->all(FLERR, "fix nvalchemi/validate: got keyword '{}', expected every, tolerance, "
-               "absolute, action, instance or limit", keyword);
+    error->all(FLERR,
+               "fix nvalchemi/validate: got keyword '{}', expected every, tolerance, "
+               "absolute, action, instance or limit",
+               keyword);
   }
 }
 
@@ -131,10 +137,12 @@ void FixNvalchemiValidate::init()
 {
   if (!atom->tag_enable)
     error->all(FLERR, "fix nvalchemi/validate: got atoms without ids, expected ids to match atoms "
-               "by; use atom_modify id yes");
+                      "by; use atom_modify id yes");
   if (utils::strmatch(update->integrate_style, "^respa"))
-    error->all(FLERR, "fix nvalchemi/validate: got run_style {}, expected one that evaluates all "
-               "forces at once; use run_style verlet", update->integrate_style);
+    error->all(FLERR,
+               "fix nvalchemi/validate: got run_style {}, expected one that evaluates all "
+               "forces at once; use run_style verlet",
+               update->integrate_style);
   find_pair();
   threads = nvalchemi::threads_for_rank(world);
 }
@@ -147,13 +155,19 @@ void FixNvalchemiValidate::find_pair()
   if (pair) return;
   const char *style = force->pair_style ? force->pair_style : "none";
   if (instance == 0 && force->pair_match("^nvalchemi", 0, 1))
-    error->all(FLERR, "fix nvalchemi/validate: got several pair styles nvalchemi in pair_style {}, "
-               "expected to be told which; use keyword instance", style);
+    error->all(FLERR,
+               "fix nvalchemi/validate: got several pair styles nvalchemi in pair_style {}, "
+               "expected to be told which; use keyword instance",
+               style);
   if (instance > 1)
-    error->all(FLERR, "fix nvalchemi/validate: got instance {}, expected the number of one of the "
-               "pair styles nvalchemi in pair_style {}", instance, style);
-  error->all(FLERR, "fix nvalchemi/validate: got pair_style {}, expected nvalchemi, alone or under "
-             "pair_style hybrid", style);
+    error->all(FLERR,
+               "fix nvalchemi/validate: got instance {}, expected the number of one of the "
+               "pair styles nvalchemi in pair_style {}",
+               instance, style);
+  error->all(FLERR,
+             "fix nvalchemi/validate: got pair_style {}, expected nvalchemi, alone or under "
+             "pair_style hybrid",
+             style);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -222,9 +236,11 @@ void FixNvalchemiValidate::prepare()
 {
   const bigint natoms = count_mapped_atoms(lmp, pair);
   if (natoms > limit)
-    error->all(FLERR, "fix nvalchemi/validate: got {} atoms, expected at most {} because rank 0 "
+    error->all(FLERR,
+               "fix nvalchemi/validate: got {} atoms, expected at most {} because rank 0 "
                "evaluates all of them at once; validate a smaller system of the same kind, or "
-               "raise keyword limit as far as the memory of rank 0 reaches", natoms, limit);
+               "raise keyword limit as far as the memory of rank 0 reaches",
+               natoms, limit);
   pair->record_contribution(true);
 }
 
@@ -243,15 +259,17 @@ void FixNvalchemiValidate::compare(bool at_setup)
   ValidationVerdict verdict = judge_on_root(at_setup, failure);
   share(verdict, failure);
   if (!failure.empty())
-    error->all(FLERR, "fix nvalchemi/validate: the undecomposed reference could not be evaluated "
-               "on rank 0: {}", failure);
+    error->all(FLERR,
+               "fix nvalchemi/validate: the undecomposed reference could not be evaluated "
+               "on rank 0: {}",
+               failure);
 
   store(verdict);
   if (comm->me == 0 && (at_setup || !verdict.passed()))
     utils::logmesg(lmp, verdict_table(verdict, id, update->ntimestep, comm->nprocs));
   if (verdict.passed()) return;
   const std::string text = "fix nvalchemi/validate: step " + std::to_string(update->ntimestep) +
-      ": " + describe_differences(verdict);
+                           ": " + describe_differences(verdict);
   if (action == STOP) error->all(FLERR, text);
   if (comm->me == 0) error->warning(FLERR, text);
 }
@@ -262,12 +280,13 @@ void FixNvalchemiValidate::check_contribution() const
 {
   const auto &contribution = pair->contribution();
   const auto nlocal = static_cast<std::size_t>(atom->nlocal);
-  int missing = contribution.atomic_energies.size() != nlocal ||
-      contribution.forces.size() != 3 * nlocal;
+  int missing =
+      contribution.atomic_energies.size() != nlocal || contribution.forces.size() != 3 * nlocal;
   int missing_anywhere = 0;
   MPI_Allreduce(&missing, &missing_anywhere, 1, MPI_INT, MPI_MAX, world);
   if (missing_anywhere)
-    error->all(FLERR, "fix nvalchemi/validate: got no record of the pair style's own energies and "
+    error->all(FLERR,
+               "fix nvalchemi/validate: got no record of the pair style's own energies and "
                "forces in this evaluation, expected one; another command has switched it off");
 }
 
@@ -291,9 +310,9 @@ ValidationVerdict FixNvalchemiValidate::judge_on_root(bool at_setup, std::string
           gathered.system, whole,
           nvalchemi::evaluate_whole(session, gathered.system, /*edge_order=*/1));
     verdict = make_verdict(gathered,
-                           nvalchemi::compare_evaluations(
-                               gathered.system, whole, gathered.decomposed, gathered.in_group,
-                               session.card().dtype, noise, tolerance));
+                           nvalchemi::compare_evaluations(gathered.system, whole,
+                                                          gathered.decomposed, gathered.in_group,
+                                                          session.card().dtype, noise, tolerance));
   } catch (const std::exception &reason) {
     failure = *reason.what() ? reason.what() : "unknown reason";
   }

@@ -43,10 +43,10 @@ class FixNvalchemiValidate : public Fix {
   // elements of the global vector, from 0
 
   enum Figure {
-    DIFFERENCE = 0,      // energy, atomic energies, forces, stress
-    TOLERANCE = 4,       // the same
-    PASSED = 8,          // 1 or 0
-    WORST_RATIO = 9,     // largest difference / tolerance of all comparisons so far
+    DIFFERENCE = 0,     // energy, atomic energies, forces, stress
+    TOLERANCE = 4,      // the same
+    PASSED = 8,         // 1 or 0
+    WORST_RATIO = 9,    // largest difference / tolerance of all comparisons so far
     ATOMS = 10,
     SECONDS = 11,
     COMPARISONS = 12,
@@ -55,18 +55,18 @@ class FixNvalchemiValidate : public Fix {
 
   enum Action { STOP, WARN };
 
-  int every;         // 0: only at set-up
-  int instance;      // of the pair style under hybrid, 0: the only one
-  bigint limit;      // largest number of atoms to gather
+  int every;       // 0: only at set-up
+  int instance;    // of the pair style under hybrid, 0: the only one
+  bigint limit;    // largest number of atoms to gather
   Action action;
   nvalchemi::ValidationTolerance tolerance;
-  int threads;       // of the reference evaluation on rank 0
+  int threads;    // of the reference evaluation on rank 0
 
   class PairNvalchemi *pair;
   std::array<double, 4> noise;    // on rank 0, measured at set-up
   std::array<double, FIGURES> figures;
-  bigint compared_step;           // step of the latest comparison
-  bool due;                       // the evaluation to come is compared
+  bigint compared_step;    // step of the latest comparison
+  bool due;                // the evaluation to come is compared
 
   void parse_options(int, char **);
   void set_option(const std::string &, char **);

@@ -82,8 +82,8 @@ std::vector<AtomRecord> gather_records(LAMMPS *lmp, const std::vector<AtomRecord
 void copy_box(LAMMPS *lmp, double length, nvalchemi::WholeSystem &system)
 {
   const auto *domain = lmp->domain;
-  const double cell[9] = {domain->xprd, 0.0, 0.0, domain->xy, domain->yprd, 0.0,
-                          domain->xz, domain->yz, domain->zprd};
+  const double cell[9] = {domain->xprd, 0.0,        0.0,        domain->xy,  domain->yprd,
+                          0.0,          domain->xz, domain->yz, domain->zprd};
   for (int k = 0; k < 9; k++) system.cell[k] = cell[k] * length;
   system.periodic[0] = domain->xperiodic != 0;
   system.periodic[1] = domain->yperiodic != 0;
@@ -132,9 +132,8 @@ GatheredSystem LAMMPS_NS::gather_system(LAMMPS *lmp, PairNvalchemi *pair, int gr
     owners.insert(owners.end(), counts[rank], static_cast<int>(rank));
   std::vector<std::size_t> order(records.size());
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return records[a].tag < records[b].tag;
-  });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return records[a].tag < records[b].tag; });
   for (const auto k : order) {
     const auto &record = records[k];
     gathered.tags.push_back(record.tag);

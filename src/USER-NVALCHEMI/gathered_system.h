@@ -21,9 +21,9 @@ namespace LAMMPS_NS {
 struct GatheredSystem {
   nvalchemi::WholeSystem system;
   nvalchemi::DecomposedEvaluation decomposed;
-  std::vector<tagint> tags;       // (n,)
-  std::vector<int> owners;        // (n,) rank
-  std::vector<bool> in_group;     // (n,)
+  std::vector<tagint> tags;      // (n,)
+  std::vector<int> owners;       // (n,) rank
+  std::vector<bool> in_group;    // (n,)
 };
 
 // number of atoms of types that the style maps; collective

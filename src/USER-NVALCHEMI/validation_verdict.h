@@ -22,10 +22,10 @@ struct ValidationVerdict {
   double tolerance[4] = {0.0};
   double seconds = 0.0;
   bigint natoms = 0;
-  tagint tag[4] = {0};             // atom with the largest difference, 0: none
-  int owner[4] = {0};              // its rank
+  tagint tag[4] = {0};    // atom with the largest difference, 0: none
+  int owner[4] = {0};     // its rank
   int compared[4] = {0};
-  int has_volume = 0;              // 1: stress, 0: virial
+  int has_volume = 0;    // 1: stress, 0: virial
 
   bool passed(int k) const { return !compared[k] || difference[k] <= tolerance[k]; }
   bool passed() const { return passed(0) && passed(1) && passed(2) && passed(3); }

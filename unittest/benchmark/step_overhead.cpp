@@ -93,8 +93,8 @@ class Simulation {
         lammps_gather_atoms(handle_, const_cast<char*>("x"), 1, 3, structure.positions.data());
         lammps_gather_atoms(handle_, const_cast<char*>("type"), 0, 1, types.data());
         for (int axis = 0; axis < 3; ++axis) structure.cell[4 * axis] = LATTICE * cells;
-        for (const int type : types) structure.species.push_back(type == 1 ? index(card, "Na")
-                                                                           : index(card, "Cl"));
+        for (const int type : types)
+            structure.species.push_back(type == 1 ? index(card, "Na") : index(card, "Cl"));
         const bool periodic[3] = {true, true, true};
         structure.edges =
             neighbor_search(structure.positions, structure.cell, periodic, card.cutoff);
@@ -121,8 +121,8 @@ double bare_seconds(torch::jit::Module& module, const ModelCard& card, const Ato
     return seconds_since(start) / STEPS;
 }
 
-void measure(const std::string& plugin, const std::string& archive, const ModelCard& card, int cells,
-             int repeats) {
+void measure(const std::string& plugin, const std::string& archive, const ModelCard& card,
+             int cells, int repeats) {
     auto module = torch::jit::load(archive, torch::kCPU);
     module.eval();
     Simulation simulation(plugin, archive, cells);

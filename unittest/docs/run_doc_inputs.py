@@ -181,7 +181,7 @@ def main():
         installation = find_installation()
     except NotInstalled as missing:
         print(f"SKIPPED: {missing}")
-        return 77    # what ctest counts as skipped
+        return 77  # what ctest counts as skipped
     failed = 0
     for block in blocks:
         if block.kind == "gpu" and not os.path.exists("/dev/nvidia0"):

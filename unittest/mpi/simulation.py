@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Run LAMMPS inputs on several ranks and read back what they print, 17 digits everywhere."""
+
 import os
 import re
 import signal
@@ -17,8 +18,8 @@ class RunFailed(Exception):
 
 @dataclass
 class Run:
-    status: int          # exit status of mpiexec; None after a timeout
-    output: str          # screen output of all ranks
+    status: int  # exit status of mpiexec; None after a timeout
+    output: str  # screen output of all ranks
     log: str
     seconds: float
 
@@ -27,8 +28,9 @@ class Run:
         """LAMMPS's error message, or the end of the output where there is none."""
         if self.status is None:
             return f"timeout after {self.seconds:.0f} s\n" + self.output[-2000:]
-        found = re.search(r"^ERROR.*?(?=^(?:Last |MPI_|Abort|=====|For more)|\Z)",
-                          self.output, re.M | re.S)
+        found = re.search(
+            r"^ERROR.*?(?=^(?:Last |MPI_|Abort|=====|For more)|\Z)", self.output, re.M | re.S
+        )
         return found.group(0).strip() if found else self.output[-2000:].strip()
 
     def require_success(self):
@@ -37,8 +39,16 @@ class Run:
         return self
 
 
-def run_lammps(installation, script, ranks, folder, timeout=600, arguments=(), environment=None,
-               ranks_environment=None):
+def run_lammps(
+    installation,
+    script,
+    ranks,
+    folder,
+    timeout=600,
+    arguments=(),
+    environment=None,
+    ranks_environment=None,
+):
     """Run `script` (text) in `folder`. `ranks_environment`: {rank: {name: value}}."""
     folder = Path(folder)
     (folder / "in.lammps").write_text(script)
@@ -52,14 +62,22 @@ def run_lammps(installation, script, ranks, folder, timeout=600, arguments=(), e
             pairs = [f"{key}={value}" for key, value in ranks_environment.get(rank, {}).items()]
             launch += [":"] * (rank > 0) + ["-n", "1", "env", *pairs, *command]
     start = time.monotonic()
-    process = subprocess.Popen(launch, cwd=folder, env=env, stdin=subprocess.DEVNULL, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
-                               start_new_session=True)
+    process = subprocess.Popen(
+        launch,
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        errors="replace",
+        start_new_session=True,
+    )
     try:
         output, _ = process.communicate(timeout=timeout)
         status = process.returncode
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGTERM)    # mpiexec ends its ranks
+        os.killpg(process.pid, signal.SIGTERM)  # mpiexec ends its ranks
         try:
             output, _ = process.communicate(timeout=10)
         except subprocess.TimeoutExpired:
@@ -67,8 +85,12 @@ def run_lammps(installation, script, ranks, folder, timeout=600, arguments=(), e
             output, _ = process.communicate()
         status = None
     log = folder / "log.lammps"
-    return Run(status, output, log.read_text(errors="replace") if log.exists() else "",
-               time.monotonic() - start)
+    return Run(
+        status,
+        output,
+        log.read_text(errors="replace") if log.exists() else "",
+        time.monotonic() - start,
+    )
 
 
 def read_dump(path):
@@ -80,7 +102,7 @@ def read_dump(path):
     while at < len(lines):
         step, count = int(lines[at + 1]), int(lines[at + 3])
         names = lines[at + 8].split()[2:]
-        rows = np.array([line.split() for line in lines[at + 9:at + 9 + count]], dtype=float)
+        rows = np.array([line.split() for line in lines[at + 9 : at + 9 + count]], dtype=float)
         rows = rows.reshape(count, len(names))
         snapshots.append({name: rows[:, k] for k, name in enumerate(names)})
         snapshots[-1]["step"] = step
@@ -100,18 +122,23 @@ def read_thermo(log):
         if words and words[0] == "Step":
             names, rows = words, []
         elif names and line.startswith("Loop time"):
-            tables.append({name: np.array([row[k] for row in rows])
-                           for k, name in enumerate(names)})
+            tables.append(
+                {name: np.array([row[k] for row in rows]) for k, name in enumerate(names)}
+            )
             names = None
         elif names and len(words) == len(names):
             try:
                 rows.append([float(word) for word in words])
             except ValueError:
-                continue    # a message between two rows
+                continue  # a message between two rows
     return tables
 
 
 def read_loop_seconds(log):
     """(seconds, steps) of each run in a log."""
-    return [(float(seconds), int(steps)) for seconds, steps in
-            re.findall(r"^Loop time of (\S+) on \d+ procs for (\d+) steps", log, re.M)]
+    return [
+        (float(seconds), int(steps))
+        for seconds, steps in re.findall(
+            r"^Loop time of (\S+) on \d+ procs for (\d+) steps", log, re.M
+        )
+    ]

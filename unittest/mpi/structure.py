@@ -4,47 +4,61 @@
 A case is a JSON file with `symbols`, `cell` (rows are lattice vectors), `pbc` and `positions`, and
 the reference `energy`, `energies`, `forces` and `stress` (dE/dstrain / V), in eV and Angstrom.
 """
+
 import json
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 # Standard atomic weights (u); for elements without stable isotopes that of a long-lived one.
-ATOMIC_MASSES = dict(zip(
-    """H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se
-    Br Kr Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy
-    Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu""".split(),
-    [float(mass) for mass in """1.008 4.0026 6.94 9.0122 10.81 12.011 14.007 15.999 18.998 20.180
+ATOMIC_MASSES = dict(
+    zip(
+        """H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn
+        Ga Ge As Se Br Kr Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La
+        Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po
+        At Rn Fr Ra Ac Th Pa U Np Pu""".split(),
+        [
+            float(mass)
+            for mass in """1.008 4.0026 6.94 9.0122 10.81 12.011 14.007 15.999 18.998 20.180
     22.990 24.305 26.982 28.085 30.974 32.06 35.45 39.95 39.098 40.078 44.956 47.867 50.942 51.996
     54.938 55.845 58.933 58.693 63.546 65.38 69.723 72.630 74.922 78.971 79.904 83.798 85.468 87.62
     88.906 91.224 92.906 95.95 98 101.07 102.91 106.42 107.87 112.41 114.82 118.71 121.76 127.60
     126.90 131.29 132.91 137.33 138.91 140.12 140.91 144.24 145 150.36 151.96 157.25 158.93 162.50
     164.93 167.26 168.93 173.05 174.97 178.49 180.95 183.84 186.21 190.23 192.22 195.08 196.97
-    200.59 204.38 207.2 208.98 209 210 222 223 226 227 232.04 231.04 238.03 237 244""".split()]))
+    200.59 204.38 207.2 208.98 209 210 222 223 226 227 232.04 231.04 238.03 237 244""".split()
+        ],
+    )
+)
 
 
 @dataclass
 class Reference:
     """What a model says about a structure, in eV and Angstrom."""
+
     energy: float
-    energies: np.ndarray    # (n,)
-    forces: np.ndarray      # (n, 3)
-    virial: np.ndarray      # (3, 3) -dE/dstrain, eV; NaN where it is not known
+    energies: np.ndarray  # (n,)
+    forces: np.ndarray  # (n, 3)
+    virial: np.ndarray  # (3, 3) -dE/dstrain, eV; NaN where it is not known
 
     def rotated(self, rotation):
-        return replace(self, forces=self.forces @ rotation.T,
-                       virial=rotation @ self.virial @ rotation.T)
+        return replace(
+            self, forces=self.forces @ rotation.T, virial=rotation @ self.virial @ rotation.T
+        )
 
     def repeated(self, count):
-        return Reference(self.energy * count, np.tile(self.energies, count),
-                         np.tile(self.forces, (count, 1)), self.virial * count)
+        return Reference(
+            self.energy * count,
+            np.tile(self.energies, count),
+            np.tile(self.forces, (count, 1)),
+            self.virial * count,
+        )
 
 
 @dataclass
 class Structure:
     symbols: list
-    positions: np.ndarray                   # (n, 3) Angstrom
-    cell: np.ndarray                        # (3, 3) rows are lattice vectors, right-handed
+    positions: np.ndarray  # (n, 3) Angstrom
+    cell: np.ndarray  # (3, 3) rows are lattice vectors, right-handed
     periodic: tuple = (True, True, True)
     origin: np.ndarray = field(default_factory=lambda: np.zeros(3))  # corner of the box
 
@@ -61,8 +75,12 @@ class Structure:
         return list(dict.fromkeys(self.symbols))
 
     def rotated(self, rotation):
-        return replace(self, positions=self.positions @ rotation.T, cell=self.cell @ rotation.T,
-                       origin=rotation @ self.origin)
+        return replace(
+            self,
+            positions=self.positions @ rotation.T,
+            cell=self.cell @ rotation.T,
+            origin=rotation @ self.origin,
+        )
 
     def translated(self, shift):
         return replace(self, positions=self.positions + np.asarray(shift))
@@ -70,15 +88,19 @@ class Structure:
     def repeated(self, counts):
         """Images in the order that `Reference.repeated` expects: whole copies one by one."""
         shifts = [np.array(index) @ self.cell for index in np.ndindex(*counts)]
-        return replace(self, symbols=self.symbols * len(shifts),
-                       positions=np.concatenate([self.positions + shift for shift in shifts]),
-                       cell=self.cell * np.array(counts)[:, None])
+        return replace(
+            self,
+            symbols=self.symbols * len(shifts),
+            positions=np.concatenate([self.positions + shift for shift in shifts]),
+            cell=self.cell * np.array(counts)[:, None],
+        )
 
     def reordered(self, axes):
         """The same crystal with its lattice vectors renamed by a cyclic order such as (1, 2, 0),
         so that another one lies along LAMMPS's x axis."""
-        return replace(self, cell=self.cell[list(axes)],
-                       periodic=tuple(self.periodic[axis] for axis in axes))
+        return replace(
+            self, cell=self.cell[list(axes)], periodic=tuple(self.periodic[axis] for axis in axes)
+        )
 
     def opened(self, periodic, margin=1.0):
         """The same atoms with these periodic directions. An open direction is made perpendicular
@@ -97,8 +119,12 @@ class Structure:
         return replace(self, cell=cell, periodic=tuple(periodic), origin=origin)
 
     def to_document(self):
-        return {"symbols": self.symbols, "cell": self.cell.tolist(),
-                "pbc": [bool(p) for p in self.periodic], "positions": self.positions.tolist()}
+        return {
+            "symbols": self.symbols,
+            "cell": self.cell.tolist(),
+            "pbc": [bool(p) for p in self.periodic],
+            "positions": self.positions.tolist(),
+        }
 
 
 def open_cell(cell, periodic):
@@ -144,17 +170,26 @@ def read_case(path):
         case = json.load(stream)
     cell = np.array(case["cell"], dtype=float)
     if np.linalg.det(cell) < 0:
-        raise SystemExit(f"{path}: cell: got a left-handed cell, expected a right-handed one "
-                         "(exchange two lattice vectors)")
-    structure = Structure(list(case["symbols"]), np.array(case["positions"], dtype=float), cell,
-                          tuple(bool(p) for p in case.get("pbc", [True] * 3)))
+        raise SystemExit(
+            f"{path}: cell: got a left-handed cell, expected a right-handed one "
+            "(exchange two lattice vectors)"
+        )
+    structure = Structure(
+        list(case["symbols"]),
+        np.array(case["positions"], dtype=float),
+        cell,
+        tuple(bool(p) for p in case.get("pbc", [True] * 3)),
+    )
     if "energy" not in case:
         return structure, None
     stress = np.array(case.get("stress", np.full((3, 3), np.nan)), dtype=float)
     energies = np.array(case.get("energies", np.full(len(structure), np.nan)), dtype=float)
-    return structure, Reference(float(case["energy"]), energies.reshape(-1),
-                                np.array(case["forces"], dtype=float),
-                                -stress.reshape(3, 3) * structure.volume)
+    return structure, Reference(
+        float(case["energy"]),
+        energies.reshape(-1),
+        np.array(case["forces"], dtype=float),
+        -stress.reshape(3, 3) * structure.volume,
+    )
 
 
 def to_restricted_frame(structure):
@@ -163,8 +198,9 @@ def to_restricted_frame(structure):
     cell = structure.cell @ rotation.T
     cell[np.triu_indices(3, 1)] = 0.0
     corner = structure.origin
-    return replace(structure, cell=cell, positions=(structure.positions - corner) @ rotation.T
-                   + corner)
+    return replace(
+        structure, cell=cell, positions=(structure.positions - corner) @ rotation.T + corner
+    )
 
 
 def write_data(path, structure, ids=None, types=None, masses=None, scale=1.0):
@@ -180,21 +216,28 @@ def write_data(path, structure, ids=None, types=None, masses=None, scale=1.0):
     ids = ids if ids is not None else range(1, len(structure) + 1)
     masses = masses or [ATOMIC_MASSES[symbol] for symbol in species]
     cell, origin = structure.cell * scale, structure.origin * scale
-    numbers = lambda values: " ".join(f"{value:.17g}" for value in values)
+
+    def numbers(values):
+        return " ".join(f"{value:.17g}" for value in values)
+
     lines = ["LAMMPS data file", "", f"{len(structure)} atoms", f"{len(masses)} atom types", ""]
     if np.all(restricted_rotation(cell) == np.eye(3)):
         for axis, name in enumerate("xyz"):
-            lines.append(f"{numbers([origin[axis], origin[axis] + cell[axis, axis]])} "
-                         f"{name}lo {name}hi")
+            lines.append(
+                f"{numbers([origin[axis], origin[axis] + cell[axis, axis]])} {name}lo {name}hi"
+            )
         if np.any(np.tril(cell, -1) != 0):
             lines.append(f"{numbers([cell[1, 0], cell[2, 0], cell[2, 1]])} xy xz yz")
     else:
-        lines += [f"{numbers(cell[axis])} {name}" for axis, name in
-                  enumerate(("avec", "bvec", "cvec"))]
+        lines += [
+            f"{numbers(cell[axis])} {name}" for axis, name in enumerate(("avec", "bvec", "cvec"))
+        ]
         lines.append(f"{numbers(origin)} abc origin")
     lines += ["", "Masses", ""] + [f"{k + 1} {mass:.17g}" for k, mass in enumerate(masses)]
     lines += ["", "Atoms # atomic", ""]
-    lines += [f"{tag} {kind} {numbers(x * scale)}" for tag, kind, x in
-              zip(ids, types, structure.positions)]
+    lines += [
+        f"{tag} {kind} {numbers(x * scale)}"
+        for tag, kind, x in zip(ids, types, structure.positions)
+    ]
     with open(path, "w") as stream:
         stream.write("\n".join(lines) + "\n")

@@ -5,6 +5,7 @@ Every test file is a program: exit status 0 passes. `--long` adds what takes too
 change. Where there are no model archives (NVALCHEMI_FIXTURES), a small scripted network of the
 package's own stands in for them: less is tested then, and the first line of output says so.
 """
+
 import json
 import sys
 import tempfile
@@ -14,23 +15,31 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-
 import scripted
-from comparison import (Settings, alone_in_lammps_frame, case_in_lammps_frame, differences,
-                        magnitudes, opening_lines, pair_lines, run_decomposed)
+from comparison import (
+    Settings,
+    alone_in_lammps_frame,
+    case_in_lammps_frame,
+    differences,
+    magnitudes,
+    opening_lines,
+    pair_lines,
+    run_decomposed,
+)
 from installation import NotInstalled, find_fixtures, find_installation
 from simulation import read_dump, run_lammps
 from structure import Structure, read_case, write_data
 
 LONG = "--long" in sys.argv
 CRYSTALS = ("nacl64", "si64")
-CASE_BARS = {"dE": 1e-8, "dEatom": 5e-9, "dF": 5e-9, "dS": 1e-10}    # eV, Angstrom
+CASE_BARS = {"dE": 1e-8, "dEatom": 5e-9, "dF": 5e-9, "dS": 1e-10}  # eV, Angstrom
 RELATIVE_BAR = 1e-10
 
 
 @dataclass(frozen=True)
 class Model:
     """An archive with its card and the folder of its cases (None: the package's own crystals)."""
+
     name: str
     archive: str
     cutoff: float
@@ -41,8 +50,11 @@ class Model:
         """(structure, reference or None) of a crystal."""
         if self.folder is None:
             return scripted.crystal(crystal), None
-        names = [path for path in Path(self.folder).glob(f"*_{crystal}.json")
-                 if self.name.startswith(path.name[:-len(f"_{crystal}.json")])]
+        names = [
+            path
+            for path in Path(self.folder).glob(f"*_{crystal}.json")
+            if self.name.startswith(path.name[: -len(f"_{crystal}.json")])
+        ]
         return read_case(max(names, key=lambda path: len(path.name)))
 
     def settings(self, **options):
@@ -66,11 +78,18 @@ def models(*names):
         return [scripted_model("two_layers", scripted.TWO_LAYERS, 1)]
     found = []
     for card_path in sorted(folder.glob("*.card.json")):
-        name = card_path.name[:-len(".card.json")]
+        name = card_path.name[: -len(".card.json")]
         card = json.loads(card_path.read_text())
         if not names or name in names:
-            found.append(Model(name, str(folder / f"{name}.pt"), card["cutoff"],
-                               card.get("expected_exchanges", 0), str(folder)))
+            found.append(
+                Model(
+                    name,
+                    str(folder / f"{name}.pt"),
+                    card["cutoff"],
+                    card.get("expected_exchanges", 0),
+                    str(folder),
+                )
+            )
     return found
 
 
@@ -80,6 +99,7 @@ def model(name):
 
 class LammpsTest(unittest.TestCase):
     """A test that runs LAMMPS in a scratch folder of its own."""
+
     maxDiff = None
 
     def setUp(self):
@@ -100,14 +120,24 @@ class LammpsTest(unittest.TestCase):
     def script(self, structure, settings, lines):
         """An input that reads case.data, sets the style up and goes on with `lines`."""
         opening = opening_lines(self.installation, settings, structure.periodic)
-        return "\n".join([*opening, "read_data case.data",
-                          *pair_lines(settings, structure.species),
-                          f"neighbor {settings.skin:.17g} bin",
-                          "thermo_modify format float %.17g", *lines]) + "\n"
+        return (
+            "\n".join(
+                [
+                    *opening,
+                    "read_data case.data",
+                    *pair_lines(settings, structure.species),
+                    f"neighbor {settings.skin:.17g} bin",
+                    "thermo_modify format float %.17g",
+                    *lines,
+                ]
+            )
+            + "\n"
+        )
 
     def run_input(self, script, ranks, **options):
-        return run_lammps(self.installation, script, ranks, self.folder,
-                          **{"timeout": 300, **options})
+        return run_lammps(
+            self.installation, script, ranks, self.folder, **{"timeout": 300, **options}
+        )
 
     def run_structure(self, structure, settings, lines, **options):
         """Write the structure, run `lines` on it and require success."""
@@ -124,14 +154,21 @@ class LammpsTest(unittest.TestCase):
         largest = magnitudes(expected, volume)
         for name, difference in differences(found, expected, volume).items():
             scale = max(largest[name], (floor or {}).get(name, 0.0))
-            self.assertLessEqual(difference, relative * scale, f"{name} {note}: got "
-                                 f"{difference:.3e}, expected at most {relative * scale:.3e} "
-                                 f"({relative:g} of {scale:.3e})")
+            self.assertLessEqual(
+                difference,
+                relative * scale,
+                f"{name} {note}: got "
+                f"{difference:.3e}, expected at most {relative * scale:.3e} "
+                f"({relative:g} of {scale:.3e})",
+            )
 
     def assert_within(self, found, expected, volume, bars, note=""):
         for name, difference in differences(found, expected, volume).items():
-            self.assertLessEqual(difference, bars[name], f"{name} {note}: got {difference:.3e}, "
-                                 f"expected at most {bars[name]:.3e}")
+            self.assertLessEqual(
+                difference,
+                bars[name],
+                f"{name} {note}: got {difference:.3e}, expected at most {bars[name]:.3e}",
+            )
 
     def assert_close(self, found, expected, relative=RELATIVE_BAR, note=""):
         """Arrays equal within `relative` of the largest absolute expected value."""
@@ -139,31 +176,56 @@ class LammpsTest(unittest.TestCase):
         self.assertEqual(found.shape, expected.shape, note)
         largest = np.max(np.abs(expected), initial=0.0)
         difference = np.max(np.abs(found - expected), initial=0.0)
-        self.assertLessEqual(difference, relative * largest, f"{note}: got a difference of "
-                             f"{difference:.3e}, expected at most {relative * largest:.3e}")
+        self.assertLessEqual(
+            difference,
+            relative * largest,
+            f"{note}: got a difference of "
+            f"{difference:.3e}, expected at most {relative * largest:.3e}",
+        )
 
 
 def cluster(symbols, positions, box):
     """Atoms in an open orthogonal box that begins at the origin."""
-    return Structure(list(symbols), np.array(positions, dtype=float),
-                     np.diag(np.array(box, dtype=float)), (False, False, False))
+    return Structure(
+        list(symbols),
+        np.array(positions, dtype=float),
+        np.diag(np.array(box, dtype=float)),
+        (False, False, False),
+    )
 
 
 def main():
     """Run the tests of the calling file."""
     if find_fixtures() is None:
-        print("no model archives (set NVALCHEMI_FIXTURES to a folder with models/*.pt): "
-              "a scripted network stands in")
+        print(
+            "no model archives (set NVALCHEMI_FIXTURES to a folder with models/*.pt): "
+            "a scripted network stands in"
+        )
     try:
         find_installation()
     except NotInstalled as missing:
         print(missing)
-        raise SystemExit(1)
+        raise SystemExit(1) from missing
     arguments = [word for word in sys.argv if word != "--long"]
     result = unittest.main(module="__main__", argv=arguments, exit=False, verbosity=2).result
     raise SystemExit(0 if result.wasSuccessful() else 1)
 
 
-__all__ = ["CASE_BARS", "CRYSTALS", "LONG", "RELATIVE_BAR", "LammpsTest", "Model", "Settings",
-           "case_in_lammps_frame", "cluster", "differences", "find_fixtures", "main", "model",
-           "models", "replace", "scripted_model"]
+__all__ = [
+    "CASE_BARS",
+    "CRYSTALS",
+    "LONG",
+    "RELATIVE_BAR",
+    "LammpsTest",
+    "Model",
+    "Settings",
+    "case_in_lammps_frame",
+    "cluster",
+    "differences",
+    "find_fixtures",
+    "main",
+    "model",
+    "models",
+    "replace",
+    "scripted_model",
+]

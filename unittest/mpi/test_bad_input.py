@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Input that cannot work ends every rank at once, with a message that says what to do."""
+
 import json
+import zipfile
 from pathlib import Path
 
-from suite import LammpsTest, main, model
+import scripted
+from suite import LammpsTest, main, model, scripted_model
 
 SECONDS = 30
 
 
 class BadInput(LammpsTest):
-
     def setUp(self):
         super().setUp()
         self.toy = model("toy_index_add")
@@ -18,8 +20,9 @@ class BadInput(LammpsTest):
 
     def refused(self, texts, coeff=None, style="nvalchemi", ranks=2, lines=("run 0",), **options):
         coeff = coeff or f'pair_coeff * * "{self.toy.archive}" Na Cl'
-        settings = self.toy.settings(ranks=ranks, pair_lines=(f"pair_style {style}", coeff),
-                                     **options)
+        settings = self.toy.settings(
+            ranks=ranks, pair_lines=(f"pair_style {style}", coeff), **options
+        )
         self.write_structure(self.structure)
         run = self.run_input(self.script(self.structure, settings, lines), ranks, timeout=60)
         message = " ".join(run.message.split())
@@ -40,8 +43,10 @@ class BadInput(LammpsTest):
         self.refused(texts, style="nvalchemi card changed.card.json")
 
     def test_archive_is_missing(self):
-        self.refused(["cannot read model archive 'nowhere.pt'", "No such file", "Check the name"],
-                     "pair_coeff * * nowhere.pt Na Cl")
+        self.refused(
+            ["cannot read model archive 'nowhere.pt'", "No such file", "Check the name"],
+            "pair_coeff * * nowhere.pt Na Cl",
+        )
 
     def test_archive_is_a_folder(self):
         (self.folder / "folder.pt").mkdir()
@@ -53,18 +58,21 @@ class BadInput(LammpsTest):
 
     def test_archive_is_no_torchscript(self):
         (self.folder / "text.pt").write_text("this is no archive\n" * 100)
-        self.refused(["text.pt", "no zip archive", "torch.jit.save"],
-                     "pair_coeff * * text.pt Na Cl")
+        self.refused(
+            ["text.pt", "no zip archive", "torch.jit.save"], "pair_coeff * * text.pt Na Cl"
+        )
 
     def test_archive_is_cut_short(self):
         whole = Path(self.toy.archive).read_bytes()
-        (self.folder / "short.pt").write_bytes(whole[:len(whole) // 2])
+        (self.folder / "short.pt").write_bytes(whole[: len(whole) // 2])
         self.refused(["short.pt", "LibTorch cannot load"], "pair_coeff * * short.pt Na Cl")
 
     def test_archive_has_no_card(self):
         (self.folder / "bare.pt").write_bytes(Path(self.toy.archive).read_bytes())
-        self.refused(["bare.pt", "without a model card", "NAME.card.json beside it"],
-                     "pair_coeff * * bare.pt Na Cl")
+        self.refused(
+            ["bare.pt", "without a model card", "NAME.card.json beside it"],
+            "pair_coeff * * bare.pt Na Cl",
+        )
 
     def test_card_lacks_a_field(self):
         for key in ("cutoff", "species", "outputs", "dtype"):
@@ -72,43 +80,58 @@ class BadInput(LammpsTest):
                 self.refused_card(["changed.card.json", key], **{key: None})
 
     def test_card_has_a_wrong_field(self):
-        for key, value, text in (("cutoff", "five", "a number"), ("rows", "flat", "folded"),
-                                 ("dtype", "float16", "float64"), ("kutoff", 5.0, "kutoff"),
-                                 ("format_version", 2, "format_version")):
+        for key, value, text in (
+            ("cutoff", "five", "a number"),
+            ("rows", "flat", "folded"),
+            ("dtype", "float16", "float64"),
+            ("kutoff", 5.0, "kutoff"),
+            ("format_version", 2, "format_version"),
+        ):
             with self.subTest(key=key):
                 self.refused_card(["changed.card.json", key, text], **{key: value})
 
     def test_card_states_another_number_of_exchanges(self):
-        self.refused_card(["/expected_exchanges: got 7, but the distribution pass finds "
-                           f"{self.toy.exchanges}",
-                           "halo_forward, width"], expected_exchanges=7)
+        self.refused_card(
+            [
+                f"/expected_exchanges: got 7, but the distribution pass finds {self.toy.exchanges}",
+                "halo_forward, width",
+            ],
+            expected_exchanges=7,
+        )
 
     def test_card_is_no_json(self):
         (self.folder / "broken.json").write_text('{"format": "nvalchemi-model",')
         self.refused(["broken.json"], style="nvalchemi card broken.json")
 
     def test_unknown_element(self):
-        self.refused(["got element 'Xx' for atom type 2", "expected one that the model knows"],
-                     f'pair_coeff * * "{self.toy.archive}" Na Xx')
+        self.refused(
+            ["got element 'Xx' for atom type 2", "expected one that the model knows"],
+            f'pair_coeff * * "{self.toy.archive}" Na Xx',
+        )
 
     def test_wrong_number_of_elements(self):
         for symbols in ("Na", "Na Cl Cl"):
-            self.refused([f"got {len(symbols.split())} element symbols, expected 2"],
-                         f'pair_coeff * * "{self.toy.archive}" {symbols}')
+            self.refused(
+                [f"got {len(symbols.split())} element symbols, expected 2"],
+                f'pair_coeff * * "{self.toy.archive}" {symbols}',
+            )
 
     def test_null_without_hybrid(self):
-        self.refused(["got NULL for atom type 2", "hybrid"],
-                     f'pair_coeff * * "{self.toy.archive}" Na NULL')
+        self.refused(
+            ["got NULL for atom type 2", "hybrid"], f'pair_coeff * * "{self.toy.archive}" Na NULL'
+        )
 
     def test_pair_coeff_for_some_types_only(self):
         self.refused(["must start with * *"], f'pair_coeff 1 2 "{self.toy.archive}" Na Cl')
 
     def test_unknown_keywords_and_values(self):
-        for words, text in (("devise cpu", "got unknown keyword 'devise'"),
-                            ("device gpu", "keyword device: got 'gpu', expected auto, cpu"),
-                            ("threads 0", "keyword threads: got '0'"),
-                            ("exclusions maybe", "expected allow or refuse"),
-                            ("card", "keyword card: got no value")):
+        for words, text in (
+            ("devise cpu", "got unknown keyword 'devise'"),
+            ("device gpu", "keyword device: got 'gpu', expected auto, cpu"),
+            ("threads 0", "keyword threads: got '0'"),
+            ("exclusions maybe", "expected allow or refuse"),
+            ("card", "keyword card: got no value"),
+        ):
             with self.subTest(words=words):
                 self.refused([text], style=f"nvalchemi {words}")
 
@@ -117,9 +140,38 @@ class BadInput(LammpsTest):
             with self.subTest(units=units):
                 self.refused([f"got '{units}', expected 'metal' or 'real'"], units=units)
 
+    def test_torch_operator_that_is_not_registered(self):
+        known = Path(scripted_model("known", scripted.LAYER, 0).archive)
+        unknown = self.folder / "unknown.pt"
+        with zipfile.ZipFile(known) as source, zipfile.ZipFile(unknown, "w") as target:
+            for item in source.infolist():
+                content = source.read(item)
+                if item.filename.endswith(".py"):
+                    content = content.replace(b"torch.tanh(", b"ops.elsewhere.tanh(")
+                target.writestr(item, content)
+        self.refused(
+            ["calls the torch operator 'elsewhere::tanh'", "not registered", '"ops" list'],
+            "pair_coeff * * unknown.pt Na Cl",
+            style=f'nvalchemi card "{known.with_suffix(".card.json")}"',
+        )
+
+    def test_operator_library_that_is_missing(self):
+        self.refused_card(
+            ["operator library 'libnowhere.so' cannot be loaded", "LD_LIBRARY_PATH"],
+            ops=["libnowhere.so"],
+        )
+
+    def test_model_that_cannot_be_distributed(self):
+        mean = scripted_model("mean", scripted.LAYER + "    h = h - h.mean(0)\n", None)
+        self.refused(
+            ["cannot distribute the model", "aten::mean", "at <string>:"],
+            f'pair_coeff * * "{mean.archive}" Na Cl',
+        )
+
     def test_one_rank_gives_the_same_messages(self):
-        self.refused(["cannot read model archive 'nowhere.pt'"],
-                     "pair_coeff * * nowhere.pt Na Cl", ranks=1)
+        self.refused(
+            ["cannot read model archive 'nowhere.pt'"], "pair_coeff * * nowhere.pt Na Cl", ranks=1
+        )
 
     def test_atoms_on_top_of_each_other(self):
         self.structure.positions[1] = self.structure.positions[0]

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Molecular dynamics: conserved energy, the same trajectory on one and two ranks, steady memory."""
+
 import threading
 from pathlib import Path
 
 import numpy as np
-
 from simulation import read_thermo, vectors
 from suite import LONG, LammpsTest, main, model
 
 STEPS = 2000 if LONG else 600
-COPIES = (2, 2, 2) if LONG else (1, 1, 1)    # 512 or 64 atoms
-REST = STEPS // 4                            # steps before the energy is judged
+COPIES = (2, 2, 2) if LONG else (1, 1, 1)  # 512 or 64 atoms
+REST = STEPS // 4  # steps before the energy is judged
 
 
 class Dynamics(LammpsTest):
-
     def setUp(self):
         super().setUp()
         self.toy = model("toy_index_add")
@@ -22,19 +21,30 @@ class Dynamics(LammpsTest):
 
     def nve(self, timestep, steps, ranks=2, extra=()):
         settings = self.toy.settings(ranks=ranks, skin=1.0)
-        run = self.run_structure(self.structure, settings, [
-            "velocity all create 300.0 4711", "fix move all nve", f"timestep {timestep}",
-            "thermo_style custom step etotal ke pe", "thermo_modify format float %.17g",
-            "thermo 1", *extra, f"run {steps}"], timeout=1800)
+        run = self.run_structure(
+            self.structure,
+            settings,
+            [
+                "velocity all create 300.0 4711",
+                "fix move all nve",
+                f"timestep {timestep}",
+                "thermo_style custom step etotal ke pe",
+                "thermo_modify format float %.17g",
+                "thermo 1",
+                *extra,
+                f"run {steps}",
+            ],
+            timeout=1800,
+        )
         return read_thermo(run.log)[0]
 
     def test_total_energy_is_conserved(self):
         fluctuation = []
         for divisor in (1, 2):
             thermo = self.nve(0.001 / divisor, STEPS * divisor)
-            steps = np.arange(len(thermo["TotEng"]))[REST * divisor:]
-            energy = thermo["TotEng"][REST * divisor:]
-            kinetic = np.mean(thermo["KinEng"][REST * divisor:])
+            steps = np.arange(len(thermo["TotEng"]))[REST * divisor :]
+            energy = thermo["TotEng"][REST * divisor :]
+            kinetic = np.mean(thermo["KinEng"][REST * divisor :])
             slope, _ = np.polyfit(steps, energy, 1)
             self.assertLess(abs(slope), 1e-7 * kinetic, "drift per step")
             fluctuation.append(np.std(energy - np.polyval(np.polyfit(steps, energy, 1), steps)))
@@ -43,9 +53,15 @@ class Dynamics(LammpsTest):
     def test_trajectory_does_not_depend_on_the_number_of_ranks(self):
         tracks = []
         for ranks in (1, 2):
-            self.nve(0.001, 200, ranks, [
-                "dump track all custom 100 track.dump id xu yu zu",
-                "dump_modify track sort id format float %.17g"])
+            self.nve(
+                0.001,
+                200,
+                ranks,
+                [
+                    "dump track all custom 100 track.dump id xu yu zu",
+                    "dump_modify track sort id format float %.17g",
+                ],
+            )
             tracks.append(self.snapshots("track.dump"))
         for one, two in zip(*tracks, strict=True):
             difference = np.max(abs(vectors(two, "xu yu zu") - vectors(one, "xu yu zu")))
@@ -55,14 +71,26 @@ class Dynamics(LammpsTest):
         first, last = (500, 2000) if LONG else (300, 900)
         settings = self.toy.settings(ranks=2)
         self.write_structure(self.structure)
-        script = self.script(self.structure, settings, [
-            "velocity all create 300.0 4711", "fix move all nve", "timestep 0.001",
-            "thermo 1000", f"run {first}", 'print "1" file reached.first', "shell sleep 1",
-            f"run {last - first}", 'print "1" file reached.last', "shell sleep 1"])
+        script = self.script(
+            self.structure,
+            settings,
+            [
+                "velocity all create 300.0 4711",
+                "fix move all nve",
+                "timestep 0.001",
+                "thermo 1000",
+                f"run {first}",
+                'print "1" file reached.first',
+                "shell sleep 1",
+                f"run {last - first}",
+                'print "1" file reached.last',
+                "shell sleep 1",
+            ],
+        )
         with MemoryWatch(self.folder, ("reached.first", "reached.last")) as watch:
             self.run_input(script, 2, timeout=1800).require_success()
         before, after = (watch.seen[name] for name in ("reached.first", "reached.last"))
-        ranks = before.keys() & after.keys()    # what is in one only has been a passing child
+        ranks = before.keys() & after.keys()  # what is in one only has been a passing child
         self.assertEqual(len(ranks), 2)
         for process in ranks:
             self.assertLess(after[process], 1.01 * before[process], f"kB of process {process}")
@@ -100,12 +128,15 @@ class MemoryWatch(threading.Thread):
         found = {}
         for process in Path("/proc").iterdir():
             try:
-                if process.name.isdigit() and (process / "cwd").resolve() == self.folder \
-                        and (process / "comm").read_text().strip().startswith("lmp"):
+                if (
+                    process.name.isdigit()
+                    and (process / "cwd").resolve() == self.folder
+                    and (process / "comm").read_text().strip().startswith("lmp")
+                ):
                     status = (process / "status").read_text()
                     found[process.name] = int(status.split("VmRSS:")[1].split()[0])
             except (OSError, IndexError):
-                continue    # the process has just ended
+                continue  # the process has just ended
         return found
 
 

@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Forces and stress of a run on two unequal parts against central differences of its energy."""
+
 from dataclasses import replace
 
 import numpy as np
-
 from comparison import VOIGT
-from suite import LONG, LammpsTest, main, model
 from simulation import read_thermo, vectors
 from structure import to_restricted_frame
+from suite import LONG, LammpsTest, main, model
 
-STEP = 1e-4    # Angstrom, and strain
-WEIGHTS = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))    # 4-point first derivative
-FAMILIES = ("toy_index_add", "nequip_rand_f64_energy", "mace_rand_f64", "allegro_rand_f64_energy",
-            "d3bj_pbe", "sevennet_0_f64")
-CUT = 0.3    # fraction of the box that the first rank owns
+STEP = 1e-4  # Angstrom, and strain
+WEIGHTS = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))  # 4-point first derivative
+FAMILIES = (
+    "toy_index_add",
+    "nequip_rand_f64_energy",
+    "mace_rand_f64",
+    "allegro_rand_f64_energy",
+    "d3bj_pbe",
+    "sevennet_0_f64",
+)
+CUT = 0.3  # fraction of the box that the first rank owns
 
 
 def write_snapshots(path, structures, boundary="pp pp pp"):
@@ -24,11 +30,14 @@ def write_snapshots(path, structures, boundary="pp pp pp"):
             tilted = np.any(np.tril(structure.cell, -1))
             low = np.array([min(0, xy, xz, xy + xz), min(0, yz), 0]) + structure.origin
             high = np.array([lx + max(0, xy, xz, xy + xz), ly + max(0, yz), lz]) + structure.origin
-            stream.write(f"ITEM: TIMESTEP\n{step}\nITEM: NUMBER OF ATOMS\n{len(structure)}\n"
-                         f"ITEM: BOX BOUNDS {'xy xz yz ' if tilted else ''}{boundary}\n")
+            stream.write(
+                f"ITEM: TIMESTEP\n{step}\nITEM: NUMBER OF ATOMS\n{len(structure)}\n"
+                f"ITEM: BOX BOUNDS {'xy xz yz ' if tilted else ''}{boundary}\n"
+            )
             for axis, tilt in enumerate((xy, xz, yz)):
-                stream.write(f"{low[axis]:.17g} {high[axis]:.17g}"
-                             f"{f' {tilt:.17g}' if tilted else ''}\n")
+                stream.write(
+                    f"{low[axis]:.17g} {high[axis]:.17g}{f' {tilt:.17g}' if tilted else ''}\n"
+                )
             stream.write("ITEM: ATOMS id type x y z\n")
             for k, x in enumerate(structure.positions):
                 kind = structure.species.index(structure.symbols[k]) + 1
@@ -37,12 +46,11 @@ def write_snapshots(path, structures, boundary="pp pp pp"):
 
 def strained(structure, a, b, strain):
     matrix = np.eye(3)
-    matrix[b, a] += strain    # x_a += strain * x_b for row vectors
+    matrix[b, a] += strain  # x_a += strain * x_b for row vectors
     return replace(structure, cell=structure.cell @ matrix, positions=structure.positions @ matrix)
 
 
 class FiniteDifferences(LammpsTest):
-
     def chosen_atoms(self, structure, count):
         """Atoms next to the cut, and one in each part."""
         fractions = (structure.positions @ np.linalg.inv(structure.cell))[:, 0]
@@ -65,19 +73,26 @@ class FiniteDifferences(LammpsTest):
         write_snapshots(self.folder / "moves.dump", moves)
 
         settings = archive.settings(ranks=2, processors="2 1 1")
-        lines = [f"balance 1.0 x {CUT}", "compute virial all pressure NULL virial",
-                 "thermo_style custom step pe vol " + " ".join(f"c_virial[{k + 1}]"
-                                                              for k in range(6)),
-                 "thermo_modify format float %.17g", "thermo 1",
-                 "dump forces all custom 1 forces.dump id fx fy fz",
-                 "dump_modify forces sort id format float %.17g", "run 0", "undump forces",
-                 "rerun moves.dump dump x y z box yes"]
+        lines = [
+            f"balance 1.0 x {CUT}",
+            "compute virial all pressure NULL virial",
+            "thermo_style custom step pe vol " + " ".join(f"c_virial[{k + 1}]" for k in range(6)),
+            "thermo_modify format float %.17g",
+            "thermo 1",
+            "dump forces all custom 1 forces.dump id fx fy fz",
+            "dump_modify forces sort id format float %.17g",
+            "run 0",
+            "undump forces",
+            "rerun moves.dump dump x y z box yes",
+        ]
         run = self.run_structure(structure, settings, lines, timeout=1200)
         first, rerun = read_thermo(run.log)
         forces = vectors(self.snapshots("forces.dump")[0], "fx fy fz")
         energies = iter(rerun["PotEng"])
         self.assertEqual(len(rerun["PotEng"]), len(moves))
-        slope = lambda: sum(weight * next(energies) for _, weight in WEIGHTS) / STEP
+
+        def slope():
+            return sum(weight * next(energies) for _, weight in WEIGHTS) / STEP
 
         expected = np.array([[-slope() for _ in range(3)] for _ in atoms])
         worst = np.max(abs(forces[atoms] - expected)) / np.max(abs(forces))

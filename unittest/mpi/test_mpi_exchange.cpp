@@ -254,7 +254,8 @@ TEST(MpiExchange, AFailureOnOneRankEndsTheEvaluationOnAll) {
 
             const auto agreed = agree_on_failure(MPI_COMM_WORLD, outcome);
 
-            const auto prefix = ranks_in_world() > 1 ? "rank " + std::to_string(failing) + ": " : "";
+            const auto prefix =
+                ranks_in_world() > 1 ? "rank " + std::to_string(failing) + ": " : "";
             EXPECT_EQ(agreed, prefix + "planted") << "rank " << failing << " failed at " << at;
         }
 }
@@ -277,8 +278,9 @@ TEST(MpiExchange, RefusesACallThatIsNotInTheSchedule) {
 
     const auto failure = failure_of([&] { rows.exchange.forward(rows.block()); });
 
-    EXPECT_EQ(failure, "exchange 1 of the evaluation: got a forward exchange of width 2, expected a "
-                       "forward exchange of width 3");
+    EXPECT_EQ(failure,
+              "exchange 1 of the evaluation: got a forward exchange of width 2, expected a "
+              "forward exchange of width 3");
     rows.exchange.finish_poisoned();
 }
 

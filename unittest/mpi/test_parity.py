@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Every archive on both crystals gives the same numbers on any number of ranks as it gives alone,
 and the numbers that its package computed; each rank makes the exchanges that the card states."""
-from suite import (CASE_BARS, CRYSTALS, LONG, LammpsTest, case_in_lammps_frame, main, models)
+
 from structure import random_rotation
+from suite import CASE_BARS, CRYSTALS, LONG, LammpsTest, case_in_lammps_frame, main, models
 
 RANKS = (1, 2, 3, 4)
 # crystal -> ranks that are run for every change; the rest only in the long form
@@ -11,7 +12,6 @@ TURNED_SHORT = {"nacl64": (), "si64": (2,)}
 
 
 class Parity(LammpsTest):
-
     def check(self, model, crystal, ranks, seed=None, axes=(0, 1, 2)):
         if not ranks:
             return
@@ -28,10 +28,16 @@ class Parity(LammpsTest):
                 found = self.decomposed(structure, model.settings(ranks=count))
                 self.assert_same(found.reference, alone, structure.volume, note="against alone")
                 if expected:
-                    self.assert_within(found.reference, expected, structure.volume, CASE_BARS,
-                                       note="against the case")
-                self.assertEqual(found.exchanges, {"forward": model.exchanges,
-                                                   "backward": model.exchanges})
+                    self.assert_within(
+                        found.reference,
+                        expected,
+                        structure.volume,
+                        CASE_BARS,
+                        note="against the case",
+                    )
+                self.assertEqual(
+                    found.exchanges, {"forward": model.exchanges, "backward": model.exchanges}
+                )
 
     def check_all(self, short, **options):
         for model in models():

@@ -1,12 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The same numbers on every processor grid, communication style, balance and newton setting."""
+
 from suite import LONG, LammpsTest, main, models
 
-GRIDS = ("2 1 1", "1 2 1", "1 1 2", "3 1 1", "2 2 1", "1 1 4", "5 1 1", "3 2 1", "1 7 1", "2 2 2",
-         "8 1 1")    # and 1 1 1
+GRIDS = (
+    "2 1 1",
+    "1 2 1",
+    "1 1 2",
+    "3 1 1",
+    "2 2 1",
+    "1 1 4",
+    "5 1 1",
+    "3 2 1",
+    "1 7 1",
+    "2 2 2",
+    "8 1 1",
+)  # and 1 1 1
 NAMES = () if LONG else ("toy_index_add", "nequip_rand_f64_energy", "d3bj_pbe")
-SHORT_GRIDS = {"nequip_rand_f64_energy": ("1 2 1", "3 1 1", "2 2 1", "2 2 2"),
-               "d3bj_pbe": ("1 1 2", "5 1 1", "3 2 1", "8 1 1")}
+SHORT_GRIDS = {
+    "nequip_rand_f64_energy": ("1 2 1", "3 1 1", "2 2 1", "2 2 2"),
+    "d3bj_pbe": ("1 1 2", "5 1 1", "3 2 1", "8 1 1"),
+}
 
 
 def ranks(grid):
@@ -15,7 +29,6 @@ def ranks(grid):
 
 
 class ProcessorGrids(LammpsTest):
-
     def setUp(self):
         super().setUp()
         self.known = {}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command run_case.py: its JSON line, what it compares with, its exit status."""
+
 import json
 import subprocess
 import sys
@@ -11,13 +12,23 @@ COMMAND = Path(__file__).with_name("run_case.py")
 
 
 class RunCase(LammpsTest):
-
     def run_case(self, *words, name="toy_index_add", crystal="nacl64", prefix="toy"):
         archive = model(name)
         case = Path(archive.folder) / f"{prefix}_{crystal}.json"
-        return subprocess.run([sys.executable, str(COMMAND), "--archive", archive.archive,
-                               "--case", str(case), *words], text=True, capture_output=True,
-                              timeout=300)
+        return subprocess.run(
+            [
+                sys.executable,
+                str(COMMAND),
+                "--archive",
+                archive.archive,
+                "--case",
+                str(case),
+                *words,
+            ],
+            text=True,
+            capture_output=True,
+            timeout=300,
+        )
 
     def answer(self, *words, **options):
         done = self.run_case(*words, **options)
@@ -50,16 +61,22 @@ class RunCase(LammpsTest):
         self.assert_bars(answer)
 
     def test_options_reach_lammps(self):
-        for words in (["--rotate", "11"], ["--newton", "off"], ["--units", "real"],
-                      ["--comm", "tiled", "--balance", "rcb"], ["--axes", "b c a"],
-                      ["--boundary", "s s s", "--rotate", "3"]):
+        for words in (
+            ["--rotate", "11"],
+            ["--newton", "off"],
+            ["--units", "real"],
+            ["--comm", "tiled", "--balance", "rcb"],
+            ["--axes", "b c a"],
+            ["--boundary", "s s s", "--rotate", "3"],
+        ):
             with self.subTest(words=words):
                 self.assert_bars(self.answer("-n", "3", "--steps", "0", *words))
 
     def test_card_given_by_name(self):
         card = self.folder / "other.json"
-        text = json.loads(Path(model("toy_index_add").archive).with_suffix(".card.json")
-                          .read_text())
+        text = json.loads(
+            Path(model("toy_index_add").archive).with_suffix(".card.json").read_text()
+        )
         text["name"] = "renamed"
         card.write_text(json.dumps(text))
         answer = self.answer("-n", "1", "--card", str(card), "--keep", str(self.folder))
@@ -73,9 +90,11 @@ class RunCase(LammpsTest):
         self.assertIn("keyword device: got 'gpu'", done.stderr)
 
     def test_wrong_options_are_refused(self):
-        for words, text in ((["--boundary", "p p x"], "--boundary: got"),
-                            (["--axes", "b a c"], "--axes: got"),
-                            (["--boundary", "f f f", "--against", "case"], "--against case")):
+        for words, text in (
+            (["--boundary", "p p x"], "--boundary: got"),
+            (["--axes", "b a c"], "--axes: got"),
+            (["--boundary", "f f f", "--against", "case"], "--against case"),
+        ):
             done = self.run_case("-n", "1", *words)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(text, done.stderr)

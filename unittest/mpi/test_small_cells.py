@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Primitive cells shorter than the cutoff, up to a third of it, against replicated cells."""
-import numpy as np
 
+import numpy as np
 from comparison import evaluate_alone
 from structure import Structure, to_restricted_frame
 from suite import LONG, LammpsTest, main, models
@@ -22,7 +22,6 @@ def two_atoms():
 
 
 class SmallCells(LammpsTest):
-
     def check(self, model, structure, ranks):
         times = 3
         replica = to_restricted_frame(structure).repeated((times,) * 3)
@@ -31,8 +30,9 @@ class SmallCells(LammpsTest):
             with self.subTest(model=model.name, atoms=len(structure), ranks=count):
                 found = self.decomposed(structure, model.settings(ranks=count))
                 # symmetry leaves no force on the atom of a one-atom cell
-                self.assert_same(found.reference.repeated(times**3), expected, replica.volume,
-                                 floor={"dF": 0.01})
+                self.assert_same(
+                    found.reference.repeated(times**3), expected, replica.volume, floor={"dF": 0.01}
+                )
                 self.assertGreater(abs(expected.energy), 1e-3)
 
     def test_one_atom(self):

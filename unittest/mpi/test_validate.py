@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """fix nvalchemi/validate: passes what is right, finds planted faults, says what it did."""
+
 import re
 
 import scripted
@@ -8,12 +9,14 @@ from suite import LONG, LammpsTest, main, model, models, scripted_model
 
 FIGURES = 13
 # fault -> what must show it: archives, or bodies of scripted networks that are sensitive to it
-FAULTS = {"drop_forward": ("toy_index_add", "mace_rand_f64", "d3bj_pbe", "SENDER_SCATTER"),
-          "skip_reverse": ("toy_index_add", "nequip_rand_f64_energy", "SENDER_SCATTER"),
-          "no_zero_reverse": ("toy_index_add", "SENDER_SCATTER"),
-          "correct_twice": ("SENDER_SCATTER",),
-          "swap_edges": ("toy_index_add", "ACCUMULATING"),
-          "wrong_owner": ("toy_index_add", "mace_rand_f64", "SENDER_SCATTER")}
+FAULTS = {
+    "drop_forward": ("toy_index_add", "mace_rand_f64", "d3bj_pbe", "SENDER_SCATTER"),
+    "skip_reverse": ("toy_index_add", "nequip_rand_f64_energy", "SENDER_SCATTER"),
+    "no_zero_reverse": ("toy_index_add", "SENDER_SCATTER"),
+    "correct_twice": ("SENDER_SCATTER",),
+    "swap_edges": ("toy_index_add", "ACCUMULATING"),
+    "wrong_owner": ("toy_index_add", "mace_rand_f64", "SENDER_SCATTER"),
+}
 
 
 def find_model(name):
@@ -27,19 +30,27 @@ def one_line(text):
 
 
 class Validate(LammpsTest):
-
     def setUp(self):
         super().setUp()
         self.toy = model("toy_index_add")
         self.structure = self.toy.case("nacl64")[0]
 
-    def run_fix(self, words, lines=("run 0",), ranks=2, archive=None, structure=None,
-                environment=None, **options):
+    def run_fix(
+        self,
+        words,
+        lines=("run 0",),
+        ranks=2,
+        archive=None,
+        structure=None,
+        environment=None,
+        **options,
+    ):
         settings = (archive or self.toy).settings(ranks=ranks, **options)
         structure = structure or self.structure
         self.write_structure(structure)
-        script = self.script(structure, settings, [f"fix check all nvalchemi/validate {words}",
-                                                   *lines])
+        script = self.script(
+            structure, settings, [f"fix check all nvalchemi/validate {words}", *lines]
+        )
         return self.run_input(script, ranks, environment=environment)
 
     def test_every_archive_passes(self):
@@ -62,8 +73,12 @@ class Validate(LammpsTest):
             for name in names:
                 for ranks in (2, 3) if LONG or name == "toy_index_add" else (2,):
                     with self.subTest(fault=fault, model=name, ranks=ranks):
-                        run = self.run_fix("", ranks=ranks, archive=find_model(name),
-                                           environment={"NVALCHEMI_FAULT": fault})
+                        run = self.run_fix(
+                            "",
+                            ranks=ranks,
+                            archive=find_model(name),
+                            environment={"NVALCHEMI_FAULT": fault},
+                        )
                         self.assertNotEqual(run.status, 0)
                         self.assertIn("differs from the undecomposed model", one_line(run.message))
                         self.assertIn("DIFFERENT", run.log)
@@ -76,14 +91,24 @@ class Validate(LammpsTest):
 
     def test_message_names_quantity_atom_rank_and_remedy(self):
         run = self.run_fix("", environment={"NVALCHEMI_FAULT": "drop_forward"})
-        self.assertRegex(one_line(run.message),
-                         r"step 0: .* forces by \S+ eV/A \(expected at most \S+; largest at atom "
-                         r"id \d+ on rank [01]\).*run on one rank")
+        self.assertRegex(
+            one_line(run.message),
+            r"step 0: .* forces by \S+ eV/A \(expected at most \S+; largest at atom "
+            r"id \d+ on rank [01]\).*run on one rank",
+        )
 
     def test_figures(self):
         figures = " ".join(f"f_check[{k + 1}]" for k in range(FIGURES))
-        run = self.run_fix("every 2", ["fix move all nve", f"thermo_style custom step {figures}",
-                                       "thermo_modify format float %.17g", "thermo 1", "run 5"])
+        run = self.run_fix(
+            "every 2",
+            [
+                "fix move all nve",
+                f"thermo_style custom step {figures}",
+                "thermo_modify format float %.17g",
+                "thermo 1",
+                "run 5",
+            ],
+        )
         thermo = read_thermo(run.require_success().log)[0]
         for k in range(4):
             self.assertTrue((thermo[f"f_check[{k + 1}]"] <= thermo[f"f_check[{k + 5}]"]).all())
@@ -95,10 +120,15 @@ class Validate(LammpsTest):
         self.assertEqual(list(thermo["f_check[13]"]), [1, 1, 2, 2, 3, 3])
 
     def test_figures_of_a_failure(self):
-        run = self.run_fix("action warn absolute 1e9 1e9 1e9 1e9",
-                           ["thermo_style custom step f_check[3] f_check[7] f_check[9]",
-                            "thermo_modify format float %.17g", "run 0"],
-                           environment={"NVALCHEMI_FAULT": "drop_forward"})
+        run = self.run_fix(
+            "action warn absolute 1e9 1e9 1e9 1e9",
+            [
+                "thermo_style custom step f_check[3] f_check[7] f_check[9]",
+                "thermo_modify format float %.17g",
+                "run 0",
+            ],
+            environment={"NVALCHEMI_FAULT": "drop_forward"},
+        )
         thermo = read_thermo(run.require_success().log)[0]
         self.assertGreater(thermo["f_check[3]"][0], 1e-3)
         self.assertEqual(thermo["f_check[7]"][0], 1e9)
@@ -111,14 +141,19 @@ class Validate(LammpsTest):
             self.assertIn("forces by", one_line(run.message))
 
     def test_fault_that_appears_later_is_found_at_the_next_check(self):
-        run = self.run_fix("every 3 absolute 1e-300 1e-300 1e-300 1e-300 action warn",
-                           ["fix move all nve", "run 4"])
+        run = self.run_fix(
+            "every 3 absolute 1e-300 1e-300 1e-300 1e-300 action warn",
+            ["fix move all nve", "run 4"],
+        )
         steps = re.findall(r"Validation by fix check at step (\d+)", run.require_success().log)
         self.assertEqual(steps, ["0", "3"])
 
     def test_every_family_of_runs(self):
-        for lines in (["minimize 0 0 3 10"], ["run 0", "run 0"],
-                      ["fix move all nve", "run 2", "run 2 pre no"]):
+        for lines in (
+            ["minimize 0 0 3 10"],
+            ["run 0", "run 0"],
+            ["fix move all nve", "run 2", "run 2 pre no"],
+        ):
             with self.subTest(lines=lines):
                 run = self.run_fix("every 1", lines).require_success()
                 self.assertNotIn("DIFFERENT", run.log)
@@ -128,15 +163,20 @@ class Validate(LammpsTest):
         fault = {"NVALCHEMI_FAULT": "drop_forward"}
         self.assertNotEqual(self.run_fix(words, environment=fault).status, 0)
         settings = self.toy.settings(ranks=2)
-        script = self.script(self.structure, settings, [
-            "group none empty", f"fix check none nvalchemi/validate {words}", "run 0"])
+        script = self.script(
+            self.structure,
+            settings,
+            ["group none empty", f"fix check none nvalchemi/validate {words}", "run 0"],
+        )
         self.run_input(script, 2, environment=fault).require_success()
 
     def test_instance_under_hybrid(self):
         d3 = model("d3bj_pbe")
-        lines = ("pair_style hybrid/overlay nvalchemi nvalchemi",
-                 f'pair_coeff * * nvalchemi 1 "{self.toy.archive}" Na Cl',
-                 f'pair_coeff * * nvalchemi 2 "{d3.archive}" Na Cl')
+        lines = (
+            "pair_style hybrid/overlay nvalchemi nvalchemi",
+            f'pair_coeff * * nvalchemi 1 "{self.toy.archive}" Na Cl',
+            f'pair_coeff * * nvalchemi 2 "{d3.archive}" Na Cl',
+        )
         for instance in (1, 2):
             run = self.run_fix(f"instance {instance}", pair_lines=lines).require_success()
             self.assertEqual(run.log.count("same"), 4)
@@ -146,45 +186,64 @@ class Validate(LammpsTest):
             self.assertIn(text, one_line(run.message))
 
     def test_contribution_of_other_styles_is_left_out(self):
-        lines = ("pair_style hybrid/overlay nvalchemi lj/cut 5.0",
-                 f'pair_coeff * * nvalchemi "{self.toy.archive}" Na Cl',
-                 "pair_coeff * * lj/cut 0.1 2.5")
+        lines = (
+            "pair_style hybrid/overlay nvalchemi lj/cut 5.0",
+            f'pair_coeff * * nvalchemi "{self.toy.archive}" Na Cl',
+            "pair_coeff * * lj/cut 0.1 2.5",
+        )
         for newton in ("on", "off"):
-            run = self.run_fix("", ["fix pull all addforce 0.1 0.2 0.3", "run 0"],
-                               pair_lines=lines, newton=newton).require_success()
+            run = self.run_fix(
+                "", ["fix pull all addforce 0.1 0.2 0.3", "run 0"], pair_lines=lines, newton=newton
+            ).require_success()
             self.assertEqual(run.log.count("same"), 4)
 
     def test_bad_input_is_refused_with_the_reason(self):
         for words, text in (
-                ("every -1", "every: got -1, expected a number of steps"),
-                ("tolerance 0", "tolerance: got 0, expected a number > 0"),
-                ("absolute 1 1 1 -1", "absolute: got -1, expected numbers >= 0"),
-                ("absolute 1 1", "fix nvalchemi/validate absolute"),
-                ("action ignore", "action: got ignore, expected stop or warn"),
-                ("instance 0", "instance: got 0, expected a number >= 1"),
-                ("limit 0", "limit: got 0, expected a number of atoms >= 1"),
-                ("often yes", "got keyword 'often', expected every, tolerance"),
-                ("limit 63", "got 64 atoms, expected at most 63")):
+            ("every -1", "every: got -1, expected a number of steps"),
+            ("tolerance 0", "tolerance: got 0, expected a number > 0"),
+            ("absolute 1 1 1 -1", "absolute: got -1, expected numbers >= 0"),
+            ("absolute 1 1", "fix nvalchemi/validate absolute"),
+            ("action ignore", "action: got ignore, expected stop or warn"),
+            ("instance 0", "instance: got 0, expected a number >= 1"),
+            ("limit 0", "limit: got 0, expected a number of atoms >= 1"),
+            ("often yes", "got keyword 'often', expected every, tolerance"),
+            ("limit 63", "got 64 atoms, expected at most 63"),
+        ):
             with self.subTest(words=words):
                 run = self.run_fix(words)
                 self.assertNotEqual(run.status, 0)
                 self.assertIn(text, one_line(run.message))
 
     def run_without_ids(self):
-        return self.run_input("\n".join([
-            "units metal", "atom_modify id no", f"plugin load {self.installation.plugin}",
-            "region box block 0 20 0 20 0 20", "create_box 2 box", "create_atoms 1 single 5 5 5",
-            "create_atoms 2 single 7.5 5 5", "mass 1 22.99", "mass 2 35.45",
-            "pair_style nvalchemi", f'pair_coeff * * "{self.toy.archive}" Na Cl',
-            "fix check all nvalchemi/validate", "run 0"]) + "\n", 2)
+        return self.run_input(
+            "\n".join(
+                [
+                    "units metal",
+                    "atom_modify id no",
+                    f"plugin load {self.installation.plugin}",
+                    "region box block 0 20 0 20 0 20",
+                    "create_box 2 box",
+                    "create_atoms 1 single 5 5 5",
+                    "create_atoms 2 single 7.5 5 5",
+                    "mass 1 22.99",
+                    "mass 2 35.45",
+                    "pair_style nvalchemi",
+                    f'pair_coeff * * "{self.toy.archive}" Na Cl',
+                    "fix check all nvalchemi/validate",
+                    "run 0",
+                ]
+            )
+            + "\n",
+            2,
+        )
 
     def test_needs_the_pair_style_ids_and_verlet(self):
         other = ("pair_style lj/cut 5.0", "pair_coeff * * 0.1 2.5")
         for text, run in (
-                ("got pair_style lj/cut, expected nvalchemi", self.run_fix("", pair_lines=other)),
-                ("use run_style verlet",
-                 self.run_fix("", ["run_style respa 2 2 pair 1", "run 0"])),
-                ("use atom_modify id yes", self.run_without_ids())):
+            ("got pair_style lj/cut, expected nvalchemi", self.run_fix("", pair_lines=other)),
+            ("use run_style verlet", self.run_fix("", ["run_style respa 2 2 pair 1", "run 0"])),
+            ("use atom_modify id yes", self.run_without_ids()),
+        ):
             self.assertIn(text, one_line(run.message))
             self.assertNotEqual(run.status, 0)
 

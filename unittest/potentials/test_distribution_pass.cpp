@@ -51,8 +51,7 @@ void expect_refusal(const std::string& body, const std::vector<std::string>& par
             << "expected '" << part << "' in: " << outcome.text;
 }
 
-const char* const LAYER =
-    "    h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m)\n";
+const char* const LAYER = "    h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m)\n";
 
 }  // namespace
 
@@ -90,10 +89,11 @@ TEST(DistributionPass, FollowsUnbind) {
 }
 
 TEST(DistributionPass, FollowsATransposedEdgeIndex) {
-    expect_exchanges("    pairs = edge_index.t().contiguous()\n    i = pairs[:, 0]\n"
-                     "    j = pairs[:, 1]\n" +
-                         std::string(LAYER) + LAYER,
-                     1);
+    expect_exchanges(
+        "    pairs = edge_index.t().contiguous()\n    i = pairs[:, 0]\n"
+        "    j = pairs[:, 1]\n" +
+            std::string(LAYER) + LAYER,
+        1);
 }
 
 TEST(DistributionPass, UnrollsALoopOverLayers) {
@@ -202,9 +202,10 @@ TEST(DistributionPass, RefusesAMaximumPerSender) {
 TEST(DistributionPass, RefusesRowNumbersAsData) {
     expect_refusal("    h = h * torch.arange(n).to(h.dtype).unsqueeze(1)\n" + std::string(LAYER),
                    {"row numbers are used as data"});
-    expect_refusal("    half = (i < j).to(h.dtype).unsqueeze(1)\n"
-                   "    h = torch.zeros_like(h).index_add(0, i, h[j] * m * half)\n",
-                   {"row numbers are used as data"});
+    expect_refusal(
+        "    half = (i < j).to(h.dtype).unsqueeze(1)\n"
+        "    h = torch.zeros_like(h).index_add(0, i, h[j] * m * half)\n",
+        {"row numbers are used as data"});
 }
 
 TEST(DistributionPass, RefusesRandomNumbers) {
@@ -216,20 +217,22 @@ TEST(DistributionPass, RefusesTheNumberOfRowsAsData) {
 }
 
 TEST(DistributionPass, RefusesABranchThatDependsOnTheNumberOfEdges) {
-    expect_refusal("    if vec.size(0) == 0:\n        h = h * 0\n    else:\n    " +
-                       std::string(LAYER),
-                   {"ranks could take different branches"});
+    expect_refusal(
+        "    if vec.size(0) == 0:\n        h = h * 0\n    else:\n    " + std::string(LAYER),
+        {"ranks could take different branches"});
 }
 
 TEST(DistributionPass, RefusesAReverseEdgeIndex) {
-    expect_refusal("    edge_state = m[j]\n    h = h + torch.zeros_like(h).index_add(0, i, edge_state)\n",
-                   {"reverse-edge"});
+    expect_refusal(
+        "    edge_state = m[j]\n    h = h + torch.zeros_like(h).index_add(0, i, edge_state)\n",
+        {"reverse-edge"});
 }
 
 TEST(DistributionPass, RefusesASizeTakenFromData) {
-    expect_refusal("    size = int(j.max()) + 1\n    h = torch.zeros([size, 4], dtype=h.dtype)"
-                   ".index_add(0, i, m)\n",
-                   {"differ"});
+    expect_refusal(
+        "    size = int(j.max()) + 1\n    h = torch.zeros([size, 4], dtype=h.dtype)"
+        ".index_add(0, i, m)\n",
+        {"differ"});
 }
 
 TEST(DistributionPass, RefusesSelfLoops) {
@@ -301,9 +304,10 @@ TEST(DistributionPass, NamesTheDimensionsThatSqueezeAndCrossDependOn) {
 
 TEST(DistributionPass, RefusesATableReadByRowNumbers) {
     expect_refusal("    h = h + self.u.new_ones([500, 4])[torch.arange(n)]\n", {"row numbers"});
-    expect_refusal("    h = h + torch.zeros_like(h).index_add(0, i, "
-                   "self.u.new_ones([500, 4])[j] * m)\n",
-                   {"row numbers"});
+    expect_refusal(
+        "    h = h + torch.zeros_like(h).index_add(0, i, "
+        "self.u.new_ones([500, 4])[j] * m)\n",
+        {"row numbers"});
 }
 
 TEST(DistributionPass, RefreshesRowsWhoseOwnedPartAloneWasWritten) {
@@ -341,9 +345,10 @@ TEST(DistributionPass, FollowsInPlaceSumsIntoFeatures) {
 }
 
 TEST(DistributionPass, RefusesEdgesInAnotherOrder) {
-    expect_refusal("    g = m * m[torch.argsort(r)]\n"
-                   "    h = torch.zeros_like(h).index_add(0, i, g)\n",
-                   {"two different sets"});
+    expect_refusal(
+        "    g = m * m[torch.argsort(r)]\n"
+        "    h = torch.zeros_like(h).index_add(0, i, g)\n",
+        {"two different sets"});
 }
 
 TEST(DistributionPass, AcceptsAllArraysInTheOrderOfReceivers) {

@@ -22,7 +22,8 @@ using Vector = std::array<double, 3>;
 std::string layers(int count) {
     std::string body;
     for (int layer = 0; layer < count; ++layer)
-        body += "    h = h + torch.tanh(torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m))\n";
+        body +=
+            "    h = h + torch.tanh(torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m))\n";
     return scripted_archive(message_network(body));
 }
 
@@ -60,8 +61,8 @@ Vector flux(const SampleStructure& cluster, const Evaluation& evaluation) {
                 const double moment = evaluation.edge_moments.empty()
                                           ? 0.0
                                           : evaluation.edge_moments[9 * edge + 3 * a + b];
-                const double r_g = cluster.edges.vector[3 * edge + a] *
-                                   evaluation.edge_gradients[3 * edge + b];
+                const double r_g =
+                    cluster.edges.vector[3 * edge + a] * evaluation.edge_gradients[3 * edge + b];
                 sum[a] += (moment - r_g) * velocity(3 * cluster.edges.sender[edge] + b) -
                           moment * velocity(3 * cluster.edges.receiver[edge] + b);
             }

@@ -13,8 +13,7 @@ namespace nvalchemi {
 
 namespace {
 
-const char* const LAYER =
-    "    h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m)\n";
+const char* const LAYER = "    h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m)\n";
 
 SessionOptions options_for(const std::string& card) {
     SessionOptions options;
@@ -87,7 +86,8 @@ TEST(Session, NamesTheFieldOfABadCard) {
 }
 
 TEST(Session, ComparesTheNumberOfExchangesWithTheCard) {
-    const auto card = replaced(scripted_card(), "\"ops\": []", "\"ops\": [], \"expected_exchanges\": 3");
+    const auto card =
+        replaced(scripted_card(), "\"ops\": []", "\"ops\": [], \"expected_exchanges\": 3");
     const auto text = load_message(two_layers(), options_for(card));
     expect_part(text, "/expected_exchanges: got 3, but the distribution pass finds 1");
     expect_part(text, "1. halo_forward, width 4");
@@ -105,7 +105,8 @@ TEST(Session, NamesADeclaredOutputThatIsMissing) {
 }
 
 TEST(Session, NamesAKeyThatTheModelReadsButTheCardLacks) {
-    const auto archive = scripted_archive(message_network("    h = h * data['charges'].unsqueeze(1)\n"));
+    const auto archive =
+        scripted_archive(message_network("    h = h * data['charges'].unsqueeze(1)\n"));
     expect_part(load_message(archive, options_for(scripted_card())),
                 "the model reads the key 'charges'");
 }
@@ -132,8 +133,8 @@ TEST(Session, TheSelfTestCatchesWhatThePassCannotSee) {
     total = start.index_add(0, torch.zeros_like(data['types']), torch.tanh(h))
     h = h * torch.sigmoid(total * 0.1)
 )";
-    const auto text = load_message(scripted_archive(message_network(body)),
-                                   options_for(scripted_card()));
+    const auto text =
+        load_message(scripted_archive(message_network(body)), options_for(scripted_card()));
     expect_part(text, "atoms in parts does not reproduce the undecomposed model");
 }
 
@@ -145,7 +146,8 @@ TEST(Session, ForcesAreTheDerivativeOfTheEnergy) {
     std::vector<double> forces(3 * structure.size(), 0.0);
     for (std::int64_t edge = 0; edge < structure.edges.size(); ++edge)
         for (int k = 0; k < 3; ++k) {
-            forces[3 * structure.edges.receiver[edge] + k] += evaluation.edge_gradients[3 * edge + k];
+            forces[3 * structure.edges.receiver[edge] + k] +=
+                evaluation.edge_gradients[3 * edge + k];
             forces[3 * structure.edges.sender[edge] + k] -= evaluation.edge_gradients[3 * edge + k];
         }
 

@@ -179,9 +179,8 @@ TEST(CompareEvaluations, ScalesTheRelativeToleranceByTheLargestValue) {
 }
 
 TEST(CompareEvaluations, IsWiderForFloat32) {
-    const auto deviations =
-        compare_evaluations(two_atoms(), reference(), same_as(reference()), {true, true},
-                            "float32", {0, 0, 0, 0}, {});
+    const auto deviations = compare_evaluations(two_atoms(), reference(), same_as(reference()),
+                                                {true, true}, "float32", {0, 0, 0, 0}, {});
 
     EXPECT_DOUBLE_EQ(deviations[2].tolerance, 4 * 32 * std::numeric_limits<float>::epsilon());
 }
@@ -189,8 +188,7 @@ TEST(CompareEvaluations, IsWiderForFloat32) {
 TEST(CompareEvaluations, AcceptsASystemWithoutAtoms) {
     const WholeSystem nothing;
 
-    const auto deviations =
-        compare_evaluations(nothing, {}, {}, {}, "float64", {0, 0, 0, 0}, {});
+    const auto deviations = compare_evaluations(nothing, {}, {}, {}, "float64", {0, 0, 0, 0}, {});
 
     EXPECT_TRUE(deviations[0].passed() && deviations[1].passed() && deviations[2].passed());
 }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the pair style reads from its input, without LAMMPS.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "src/USER-NVALCHEMI/fault_injection.h"
+#include "src/USER-NVALCHEMI/ghost_cutoff.h"
+#include "src/USER-NVALCHEMI/pair_options.h"
+#include "src/USER-NVALCHEMI/unit_scale.h"
+
+namespace nvalchemi {
+namespace {
+
+std::string failure_of(const std::function<void()>& work) {
+    try {
+        work();
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    return "nothing was thrown";
+}
+
+void expect_failure(const std::function<void()>& work, const std::string& part) {
+    const auto text = failure_of(work);
+    EXPECT_NE(text.find(part), std::string::npos) << "expected '" << part << "' in: " << text;
+}
+
+TEST(ParsePairOptions, ReadsEveryKeyword) {
+    const auto options = parse_pair_options({"device", "cuda:1", "card", "c.json", "spec", "s.json",
+                                             "threads", "3", "selftest", "no", "exclusions",
+                                             "allow", "centroid", "yes", "verbose", "yes"});
+
+    EXPECT_EQ(options.device, "cuda:1");
+    EXPECT_EQ(options.card_file, "c.json");
+    EXPECT_EQ(options.spec_file, "s.json");
+    EXPECT_EQ(options.threads, 3);
+    EXPECT_FALSE(options.self_test);
+    EXPECT_TRUE(options.allow_exclusions && options.centroid && options.verbose);
+}
+
+TEST(ParsePairOptions, HasDefaultsForAll) {
+    const auto options = parse_pair_options({});
+
+    EXPECT_EQ(options.device, "auto");
+    EXPECT_TRUE(options.self_test);
+    EXPECT_FALSE(options.allow_exclusions || options.centroid || options.verbose);
+}
+
+TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
+    expect_failure(
+        [] {
+            parse_pair_options({"devise", "cpu"});
+        },
+        "got unknown keyword 'devise', expected one of device, card");
+    expect_failure(
+        [] {
+            parse_pair_options({"device", "cuda:x"});
+        },
+        "keyword device: got 'cuda:x', expected auto, cpu, cuda or cuda:N");
+    expect_failure([] { parse_pair_options({"threads", "-1"}); }, "keyword threads: got '-1'");
+    expect_failure([] { parse_pair_options({"selftest", "maybe"}); }, "expected yes or no");
+    expect_failure([] { parse_pair_options({"card"}); }, "keyword card: got no value");
+}
+
+TEST(MapTypes, FindsSymbolsAndUnmappedTypes) {
+    EXPECT_EQ(map_types({"Cl", "NULL", "Na", "Cl"}, 4, {"Na", "Cl"}, true),
+              (std::vector<int>{-1, 1, -1, 0, 1}));
+}
+
+TEST(MapTypes, RefusesWhatDoesNotFit) {
+    expect_failure([] { map_types({"Na"}, 2, {"Na"}, false); },
+                   "got 1 element symbols, expected 2 (one for each atom type)");
+    expect_failure(
+        [] {
+            map_types({"Na", "Xx"}, 2, {"Na", "Cl"}, false);
+        },
+        "got element 'Xx' for atom type 2, expected one that the model knows: Na Cl");
+    expect_failure(
+        [] {
+            map_types({"Na", "NULL"}, 2, {"Na"}, false);
+        },
+        "got NULL for atom type 2, expected an element");
+}
+
+TEST(UnitScale, KnowsMetalAndReal) {
+    EXPECT_EQ(unit_scale("metal").ev_per_energy, 1.0);
+    EXPECT_NEAR(unit_scale("real").ev_per_energy, 0.0433641, 1e-7);
+    EXPECT_EQ(unit_scale("real").angstrom_per_length, 1.0);
+    expect_failure([] { unit_scale("lj"); }, "got 'lj', expected 'metal' or 'real'");
+}
+
+TEST(CheckGhostCutoff, RefusesGhostsThatDoNotReachFarEnough) {
+    check_ghost_cutoff(5.0, 5.0);
+
+    expect_failure([] { check_ghost_cutoff(9.0, 6.5); },
+                   "got a communication cutoff of 6.5, expected at least the model's cutoff 9. "
+                   "Use 'comm_modify cutoff 9'");
+}
+
+TEST(FaultFromEnvironment, IsOffUnlessNamed) {
+    unsetenv("NVALCHEMI_FAULT");
+    EXPECT_EQ(fault_from_environment(), Fault::None);
+
+    setenv("NVALCHEMI_FAULT", "wrong_owner", 1);
+    EXPECT_EQ(fault_from_environment(), Fault::WrongOwner);
+    EXPECT_EQ(fault_name(Fault::WrongOwner), "wrong_owner");
+
+    setenv("NVALCHEMI_FAULT", "something", 1);
+    expect_failure([] { fault_from_environment(); },
+                   "NVALCHEMI_FAULT: got 'something', expected one of drop_forward");
+    unsetenv("NVALCHEMI_FAULT");
+}
+
+}  // namespace
+}  // namespace nvalchemi
