@@ -120,7 +120,8 @@ std::string no_build_fits(const fs::path &plugin, const HostFacts &host,
     text << "  found build: " << describe(build.stamp) << " (" << build.library.string() << ")\n";
   if (builds.empty())
     text << "  found builds: none (no " << PREFIX << "<date>.stamp in "
-         << plugin.parent_path().string() << "): the build may not have finished; run it again, or\n";
+         << plugin.parent_path().string()
+         << "): the build may not have finished; run it again, or\n";
   text << "  remedy: build the plugin with the headers of this LAMMPS and with its MPI:\n"
        << "    cmake -S <source of the plugin> -B build-" << host.lammps_version
        << " -DLAMMPS_ROOT=<where this LAMMPS is installed> -DMPI_CXX_COMPILER=<its mpicxx>\n"

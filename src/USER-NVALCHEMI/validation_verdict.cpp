@@ -49,11 +49,12 @@ ValidationVerdict LAMMPS_NS::make_verdict(const GatheredSystem &gathered,
 std::string LAMMPS_NS::verdict_table(const ValidationVerdict &verdict, const std::string &fix_id,
                                      bigint step, int nprocs)
 {
-  auto text = fmt::format("Validation by fix {} at step {}: {} atoms on {} ranks against the "
-                          "undecomposed model ({:.3g} s)\n"
-                          "  {:<16}{:>8}{:>12}{:>13}{:>12}{:>10}{:>6}  verdict\n",
-                          fix_id, step, verdict.natoms, nprocs, verdict.seconds, "quantity", "unit",
-                          "largest", "difference", "tolerance", "atom id", "rank");
+  auto text =
+      fmt::format("Validation by fix {} at step {}: {} atoms on {} rank{} against the "
+                  "undecomposed model ({:.3g} s)\n"
+                  "  {:<16}{:>8}{:>12}{:>13}{:>12}{:>10}{:>6}  verdict\n",
+                  fix_id, step, verdict.natoms, nprocs, nprocs == 1 ? "" : "s", verdict.seconds,
+                  "quantity", "unit", "largest", "difference", "tolerance", "atom id", "rank");
   for (int k = 0; k < 4; k++) {
     text += fmt::format("  {:<16}{:>8}", quantity_name(k, verdict.has_volume),
                         unit_name(k, verdict.has_volume));

@@ -49,13 +49,14 @@ NAN_FOR_CLOSE_PAIRS = (
 )
 
 
-def write_archive(folder, name, body):
+def write_archive(folder, name, body, dtype="float64"):
     """Path of the archive NAME.pt in `folder`, its card beside it."""
     program = find_build_file("nvalchemi_write_scripted_archive")
     if program is None:
         raise FileNotFoundError("nvalchemi_write_scripted_archive: not found; build the tests")
     path = folder / f"{name}.pt"
-    subprocess.run([program, str(path)], input=body, text=True, check=True)
+    words = ["float32"] if dtype == "float32" else []
+    subprocess.run([program, str(path), *words], input=body, text=True, check=True)
     return str(path)
 
 

@@ -65,9 +65,9 @@ STAND_IN_FOLDER = tempfile.TemporaryDirectory(prefix="nvalchemi-archives-")
 
 
 @cache
-def scripted_model(name, body, exchanges):
+def scripted_model(name, body, exchanges, dtype="float64"):
     """An archive made from the body of a scripted network."""
-    archive = scripted.write_archive(Path(STAND_IN_FOLDER.name), name, body)
+    archive = scripted.write_archive(Path(STAND_IN_FOLDER.name), name, body, dtype)
     return Model(name, archive, 5.0, exchanges, None)
 
 

@@ -4,10 +4,10 @@
 from dataclasses import replace
 
 import numpy as np
-from comparison import VOIGT
+from comparison import UNITS, VOIGT
 from simulation import read_thermo, vectors
 from structure import to_restricted_frame
-from suite import LONG, LammpsTest, main, model
+from suite import LONG, LammpsTest, main, models
 
 STEP = 1e-4  # Angstrom, and strain
 WEIGHTS = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))  # 4-point first derivative
@@ -57,58 +57,68 @@ class FiniteDifferences(LammpsTest):
         order = np.argsort(abs(fractions - CUT))
         return [order[0], np.argmin(abs(fractions - CUT / 2)), order[-1]][:count]
 
-    def check(self, name, crystal, natoms):
-        archive = model(name)
-        structure = to_restricted_frame(archive.case(crystal)[0])
-        atoms = self.chosen_atoms(structure, natoms)
+    def displaced(self, structure, atoms):
+        """Structures for the slopes along 3 directions of each atom, then along six strains."""
         moves = []
         for atom in atoms:
             for axis in range(3):
                 for k, _ in WEIGHTS:
                     moved = structure.positions.copy()
                     moved[atom, axis] += k * STEP
-                    moves.append(structure.translated(moved - structure.positions))
+                    moves.append(replace(structure, positions=moved))
         # VOIGT's (a, b) with a <= b keeps the cell in LAMMPS's frame: x_a moves with x_b
         moves += [strained(structure, a, b, k * STEP) for a, b in VOIGT for k, _ in WEIGHTS]
+        return moves
+
+    def measure(self, archive, structure, moves):
+        """Forces, stress, and the energies of the displaced structures."""
         write_snapshots(self.folder / "moves.dump", moves)
-
-        settings = archive.settings(ranks=2, processors="2 1 1")
-        lines = [
-            f"balance 1.0 x {CUT}",
-            "compute virial all pressure NULL virial",
-            "thermo_style custom step pe vol " + " ".join(f"c_virial[{k + 1}]" for k in range(6)),
-            "thermo_modify format float %.17g",
-            "thermo 1",
-            "dump forces all custom 1 forces.dump id fx fy fz",
-            "dump_modify forces sort id format float %.17g",
-            "run 0",
-            "undump forces",
-            "rerun moves.dump dump x y z box yes",
-        ]
-        run = self.run_structure(structure, settings, lines, timeout=1200)
+        six = " ".join(f"c_virial[{k + 1}]" for k in range(6))
+        run = self.run_structure(
+            structure,
+            archive.settings(ranks=2, processors="2 1 1"),
+            [
+                f"balance 1.0 x {CUT}",
+                "compute virial all pressure NULL virial",
+                f"thermo_style custom step pe vol {six}",
+                "thermo_modify format float %.17g",
+                "thermo 1",
+                "dump forces all custom 1 forces.dump id fx fy fz",
+                "dump_modify forces sort id format float %.17g",
+                "run 0",
+                "undump forces",
+                "rerun moves.dump dump x y z box yes",
+            ],
+            timeout=1200,
+        )
         first, rerun = read_thermo(run.log)
-        forces = vectors(self.snapshots("forces.dump")[0], "fx fy fz")
-        energies = iter(rerun["PotEng"])
         self.assertEqual(len(rerun["PotEng"]), len(moves))
+        stress = [-first[f"c_virial[{k + 1}]"][0] / UNITS["metal"][0] for k in range(6)]
+        forces = vectors(self.snapshots("forces.dump")[0], "fx fy fz")
+        return forces, np.array(stress), rerun["PotEng"]
 
-        def slope():
-            return sum(weight * next(energies) for _, weight in WEIGHTS) / STEP
+    def check(self, archive, crystal, natoms):
+        structure = to_restricted_frame(archive.case(crystal)[0])
+        atoms = self.chosen_atoms(structure, natoms)
+        forces, stress, energies = self.measure(
+            archive, structure, self.displaced(structure, atoms)
+        )
 
-        expected = np.array([[-slope() for _ in range(3)] for _ in atoms])
+        weights = [weight for _, weight in WEIGHTS]
+        slopes = energies.reshape(-1, len(WEIGHTS)) @ weights / STEP
+        expected = -slopes[: 3 * natoms].reshape(natoms, 3)
         worst = np.max(abs(forces[atoms] - expected)) / np.max(abs(forces))
-        self.assertLessEqual(worst, 1e-6, f"forces of {name} on {crystal}")
-
-        virial = np.array([first[f"c_virial[{k + 1}]"][0] for k in range(6)])
-        stress = -virial / 1.6021765e6
-        expected = np.array([slope() for _ in VOIGT]) / structure.volume
+        self.assertLessEqual(worst, 1e-6, "forces")
+        expected = slopes[3 * natoms :] / structure.volume
         worst = np.max(abs(stress - expected)) / np.max(abs(stress))
-        self.assertLessEqual(worst, 1e-6, f"stress of {name} on {crystal}")
+        self.assertLessEqual(worst, 1e-6, "stress")
 
     def test_each_family(self):
-        for name in FAMILIES:
+        for archive in models(*FAMILIES):
             for crystal in ("nacl64", "si64") if LONG else ("nacl64",):
-                with self.subTest(model=name, crystal=crystal):
-                    self.check(name, crystal, 3 if LONG or "sevennet" not in name else 1)
+                with self.subTest(model=archive.name, crystal=crystal):
+                    slow = "sevennet" in archive.name and not LONG
+                    self.check(archive, crystal, 1 if slow else 3)
 
 
 if __name__ == "__main__":

@@ -2,29 +2,38 @@
 """The command run_case.py: its JSON line, what it compares with, its exit status."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+from comparison import evaluate_alone
 from suite import CASE_BARS, LammpsTest, main, model
 
 COMMAND = Path(__file__).with_name("run_case.py")
 
 
 class RunCase(LammpsTest):
-    def run_case(self, *words, name="toy_index_add", crystal="nacl64", prefix="toy"):
-        archive = model(name)
-        case = Path(archive.folder) / f"{prefix}_{crystal}.json"
+    def setUp(self):
+        super().setUp()
+        self.model = model("toy_index_add")
+        structure, reference = self.model.case("nacl64")
+        reference = reference or evaluate_alone(self.installation, structure, self.model.settings())
+        case = {
+            **structure.to_document(),
+            "energy": reference.energy,
+            "energies": reference.energies.tolist(),
+            "forces": reference.forces.tolist(),
+            "stress": (-reference.virial / structure.volume).tolist(),
+        }
+        self.case = self.folder / "case.json"
+        self.case.write_text(json.dumps(case))
+
+    def run_case(self, *words, environment=None):
+        command = [sys.executable, str(COMMAND), "--archive", self.model.archive]
         return subprocess.run(
-            [
-                sys.executable,
-                str(COMMAND),
-                "--archive",
-                archive.archive,
-                "--case",
-                str(case),
-                *words,
-            ],
+            [*command, "--case", str(self.case), *words],
+            env={**os.environ, **(environment or {})},
             text=True,
             capture_output=True,
             timeout=300,
@@ -43,7 +52,8 @@ class RunCase(LammpsTest):
     def test_compares_with_the_case_by_default(self):
         answer = self.answer("-n", "2", "--processors", "2 1 1")
         self.assertEqual(answer["against"], "case")
-        self.assertEqual(answer["exchanges"], {"forward": 2, "backward": 2})
+        count = self.model.exchanges
+        self.assertEqual(answer["exchanges"], {"forward": count, "backward": count})
         self.assertGreater(answer["seconds_per_step"], 0)
         self.assertEqual((answer["atoms"], answer["ranks"]), (64, 2))
         self.assert_bars(answer)
@@ -74,14 +84,18 @@ class RunCase(LammpsTest):
 
     def test_card_given_by_name(self):
         card = self.folder / "other.json"
-        text = json.loads(
-            Path(model("toy_index_add").archive).with_suffix(".card.json").read_text()
-        )
+        text = json.loads(Path(self.model.archive).with_suffix(".card.json").read_text())
         text["name"] = "renamed"
         card.write_text(json.dumps(text))
         answer = self.answer("-n", "1", "--card", str(card), "--keep", str(self.folder))
         self.assert_bars(answer)
         self.assertIn("model renamed", (self.folder / "log.lammps").read_text())
+
+    def test_a_planted_fault_shows_in_the_deviations(self):
+        for fault in ("drop_forward", "skip_reverse", "swap_edges", "wrong_owner"):
+            with self.subTest(fault=fault):
+                answer = self.answer("-n", "2", environment={"NVALCHEMI_FAULT": fault})
+                self.assertGreater(answer["dF"], 1e3 * CASE_BARS["dF"])
 
     def test_failure_is_told_with_the_message_of_lammps(self):
         done = self.run_case("-n", "2", "--pair-arguments", "device gpu")

@@ -84,6 +84,22 @@ class Validate(LammpsTest):
                         self.assertIn("DIFFERENT", run.log)
                         self.assertLess(run.seconds, 60)
 
+    def test_single_precision(self):
+        network = scripted_model("single", scripted.ACCUMULATING, 2, "float32")
+        structure = self.structure.repeated((2, 1, 1))
+        for ranks in (1, 2, 4):
+            run = self.run_fix(
+                "every 5",
+                ["velocity all create 300.0 4711", "fix move all nve", "run 10"],
+                ranks,
+                network,
+                structure,
+            )
+            self.assertNotIn("DIFFERENT", run.require_success().log)
+            self.assertIn("dtype float32", run.log)
+        run = self.run_fix("", archive=network, environment={"NVALCHEMI_FAULT": "skip_reverse"})
+        self.assertIn("forces by", one_line(run.message))
+
     def test_warns_and_goes_on_if_asked(self):
         run = self.run_fix("action warn", environment={"NVALCHEMI_FAULT": "drop_forward"})
         run.require_success()
