@@ -157,7 +157,7 @@ TEST(OperatorLibrary, AnotherVersionIsRefusedNamingBothFiles) {
 
     EXPECT_REPORT(scenario(kLibrary, kOtherClient),
                   "\\[nvalchemi_lmp operators: got version 99\\.0\\.0 in "
-                  "/.*libnvalchemi_kernels_other_version\\.so.*, expected version [0-9.]+ as in "
+                  "/.*other_version/libnvalchemi_kernels\\.so.*, expected version [0-9.]+ as in "
                   "/.*libnvalchemi_kernels\\.so.*, which this process loaded first \\(load one of "
                   "the two packages only\\)\\]");
     EXPECT_REPORT(scenario(kOtherVersion, kClient),
