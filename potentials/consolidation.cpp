@@ -135,8 +135,9 @@ class Consolidation {
             if (!std::isfinite(result_.atomic_energies[row]))
                 throw NotFiniteError(
                     "model '" + card_.name + "': the energy of owned row " + std::to_string(row) +
-                    " is not finite (" + std::to_string(result_.atomic_energies[row]) +
-                    "); check for atoms on top of each other or a wrong element map");
+                        " is not finite (" + std::to_string(result_.atomic_energies[row]) +
+                        "); check for atoms on top of each other or a wrong element map",
+                    static_cast<std::int64_t>(row));
             result_.energy += result_.atomic_energies[row];
         }
     }

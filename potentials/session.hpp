@@ -24,7 +24,10 @@ class ModelError : public std::runtime_error {
 /// An energy that is infinite or no number.
 class NotFiniteError : public ModelError {
   public:
-    using ModelError::ModelError;
+    NotFiniteError(const std::string& text, std::int64_t owned_row)
+        : ModelError(text), row(owned_row) {}
+
+    std::int64_t row;  ///< the first owned row with such an energy
 };
 
 struct SessionOptions {

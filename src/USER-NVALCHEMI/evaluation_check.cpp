@@ -44,15 +44,20 @@ void LAMMPS_NS::check_finite(const NeighborGraph &graph, const nvalchemi::Evalua
                              const Atom &atom)
 {
   const std::int64_t *receiver = graph.graph().receiver;
-  for (std::size_t row = 0; row < evaluation.atomic_energies.size(); ++row)
-    if (!std::isfinite(evaluation.atomic_energies[row]))
-      not_finite("energy", atom, graph.atom_of_row(row));
   for (std::size_t k = 0; k < evaluation.edge_gradients.size(); ++k)
     if (!std::isfinite(evaluation.edge_gradients[k]))
       not_finite("force", atom, graph.atom_of_row(receiver[k / 3]));
   for (std::size_t k = 0; k < evaluation.row_forces.size(); ++k)
     if (!std::isfinite(evaluation.row_forces[k]))
       not_finite("force", atom, graph.atom_of_row(k / 3));
+}
+
+/* ---------------------------------------------------------------------- */
+
+void LAMMPS_NS::energy_not_finite(const NeighborGraph &graph,
+                                  const nvalchemi::NotFiniteError &found, const Atom &atom)
+{
+  not_finite("energy", atom, graph.atom_of_row(found.row));
 }
 
 /* ---------------------------------------------------------------------- */

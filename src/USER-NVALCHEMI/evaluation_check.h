@@ -6,15 +6,21 @@
 
 #include "potentials/atom_graph.hpp"
 #include "potentials/model_card.hpp"
+#include "potentials/session.hpp"
 
 namespace LAMMPS_NS {
 
 class Atom;
 
-// throw std::runtime_error that names an atom if an owned energy or a force is not a finite number
+// throw std::runtime_error that names an atom if a force is not a finite number
 
 void check_finite(const NeighborGraph &graph, const nvalchemi::Evaluation &evaluation,
                   const Atom &atom);
+
+// throw the same for the energy that the session found not to be finite
+
+[[noreturn]] void energy_not_finite(const NeighborGraph &graph,
+                                    const nvalchemi::NotFiniteError &found, const Atom &atom);
 
 // which quantities are wanted from a model
 

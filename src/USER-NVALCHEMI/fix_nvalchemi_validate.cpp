@@ -69,7 +69,8 @@ void FixNvalchemiValidate::parse_options(int narg, char **arg)
     const std::string keyword = arg[iarg];
     const int nvalues = keyword == "absolute" ? 4 : 1;
     if (iarg + nvalues >= narg)
-      utils::missing_cmd_args(FLERR, "fix nvalchemi/validate " + keyword, error);
+      error->all(FLERR, "fix nvalchemi/validate {}: got {} value{}, expected {}", keyword,
+                 narg - iarg - 1, narg - iarg == 2 ? "" : "s", nvalues);
     set_option(keyword, arg + iarg + 1);
     iarg += 1 + nvalues;
   }
@@ -80,16 +81,18 @@ void FixNvalchemiValidate::parse_options(int narg, char **arg)
 void FixNvalchemiValidate::set_option(const std::string &keyword, char **value)
 {
   if (keyword == "every") {
-    every = utils::inumeric(FLERR, value[0], false, lmp);
-    if (every < 0) refuse(keyword, value[0], "a number of steps, or 0 for set-up only");
+    every = utils::is_integer(value[0]) ? utils::inumeric(FLERR, value[0], false, lmp) : -1;
+    if (every < 0) refuse(keyword, value[0], "a whole number of steps, or 0 for set-up only");
   } else if (keyword == "tolerance") {
-    tolerance.relative = utils::numeric(FLERR, value[0], false, lmp);
+    tolerance.relative =
+        utils::is_double(value[0]) ? utils::numeric(FLERR, value[0], false, lmp) : -1.0;
     if (!(*tolerance.relative > 0.0))
       refuse(keyword, value[0], "a number > 0, relative to the largest value of each quantity");
   } else if (keyword == "absolute") {
     tolerance.absolute.emplace();
     for (int k = 0; k < 4; k++) {
-      (*tolerance.absolute)[k] = utils::numeric(FLERR, value[k], false, lmp);
+      (*tolerance.absolute)[k] =
+          utils::is_double(value[k]) ? utils::numeric(FLERR, value[k], false, lmp) : -1.0;
       if (!((*tolerance.absolute)[k] >= 0.0))
         refuse(keyword, value[k],
                "numbers >= 0 for energy, atomic energies, forces and stress "
@@ -103,11 +106,11 @@ void FixNvalchemiValidate::set_option(const std::string &keyword, char **value)
     else
       refuse(keyword, value[0], "stop or warn");
   } else if (keyword == "instance") {
-    instance = utils::inumeric(FLERR, value[0], false, lmp);
+    instance = utils::is_integer(value[0]) ? utils::inumeric(FLERR, value[0], false, lmp) : 0;
     if (instance < 1) refuse(keyword, value[0], "a number >= 1 among the styles nvalchemi");
   } else if (keyword == "limit") {
-    limit = utils::bnumeric(FLERR, value[0], false, lmp);
-    if (limit < 1) refuse(keyword, value[0], "a number of atoms >= 1");
+    limit = utils::is_integer(value[0]) ? utils::bnumeric(FLERR, value[0], false, lmp) : 0;
+    if (limit < 1) refuse(keyword, value[0], "a whole number of atoms >= 1");
   } else {
     error->all(FLERR,
                "fix nvalchemi/validate: got keyword '{}', expected every, tolerance, "
@@ -151,9 +154,11 @@ void FixNvalchemiValidate::init()
 
 void FixNvalchemiValidate::find_pair()
 {
-  pair = dynamic_cast<PairNvalchemi *>(force->pair_match("^nvalchemi", 0, instance));
-  if (pair) return;
   const char *style = force->pair_style ? force->pair_style : "none";
+  // LAMMPS ignores the instance where the style stands alone
+  const bool exists = instance <= 1 || utils::strmatch(style, "^hybrid");
+  pair = dynamic_cast<PairNvalchemi *>(force->pair_match("^nvalchemi", 0, instance));
+  if (pair && exists) return;
   if (instance == 0 && force->pair_match("^nvalchemi", 0, 1))
     error->all(FLERR,
                "fix nvalchemi/validate: got several pair styles nvalchemi in pair_style {}, "

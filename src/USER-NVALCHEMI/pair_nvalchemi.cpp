@@ -317,7 +317,11 @@ Evaluation PairNvalchemi::evaluate()
     const nvalchemi::AtomGraph &graph = impl->graph.update(atoms, domain->h);
     graph_done = platform::walltime();
     const nvalchemi::OpenMPThreads guard(impl->threads);
-    evaluation = impl->session->evaluate(graph, exchange, edge_moments);
+    try {
+      evaluation = impl->session->evaluate(graph, exchange, edge_moments);
+    } catch (const nvalchemi::NotFiniteError &found) {
+      energy_not_finite(impl->graph, found, *atom);
+    }
     exchange.end_evaluation();
     check_finite(impl->graph, evaluation, *atom);
     impl->outputs.store(impl->graph, evaluation, atom->nlocal, 1.0 / impl->units.ev_per_energy);
@@ -391,6 +395,8 @@ void PairNvalchemi::report_setup()
   utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
                           decomposition +
                           (impl->options.verbose ? impl->session->listing() : std::string()));
+  for (const std::string &doubt : nvalchemi::doubtful_masses(impl->session->card(), types))
+    error->warning(FLERR, PREFIX + doubt);
 }
 
 /* ---------------------------------------------------------------------- */

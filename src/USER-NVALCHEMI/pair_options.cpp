@@ -2,6 +2,8 @@
 
 #include "pair_options.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -99,6 +101,19 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
   return options;
 }
 
+/* ----------------------------------------------------------------------
+   a known element that differs in upper and lower case only
+------------------------------------------------------------------------- */
+
+static std::string other_spelling(const std::string &symbol,
+                                  const std::vector<std::string> &species)
+{
+  for (const std::string &known : species)
+    if (known.size() == symbol.size() && strcasecmp(known.c_str(), symbol.c_str()) == 0)
+      return ". Write " + known;
+  return {};
+}
+
 /* ---------------------------------------------------------------------- */
 
 std::vector<int> map_types(const std::vector<std::string> &symbols, int ntypes,
@@ -106,7 +121,9 @@ std::vector<int> map_types(const std::vector<std::string> &symbols, int ntypes,
 {
   if (static_cast<int>(symbols.size()) != ntypes)
     throw std::runtime_error("pair_coeff: got " + std::to_string(symbols.size()) +
-                             " element symbols, expected " + std::to_string(ntypes) +
+                             std::string(symbols.size() == 1 ? " element symbol, expected "
+                                                             : " element symbols, expected ") +
+                             std::to_string(ntypes) +
                              " (one for each atom type). Use 'pair_coeff * * FILE " +
                              "El1 El2 ...'");
   std::vector<int> species_of_type(ntypes + 1, -1);
@@ -122,8 +139,8 @@ std::vector<int> map_types(const std::vector<std::string> &symbols, int ntypes,
     const auto found = std::find(species.begin(), species.end(), symbol);
     if (found == species.end())
       throw std::runtime_error("pair_coeff: got element '" + symbol + "' for atom type " +
-                               std::to_string(type) +
-                               ", expected one that the model knows: " + list(species));
+                               std::to_string(type) + ", expected one that the model knows: " +
+                               list(species) + other_spelling(symbol, species));
     species_of_type[type] = static_cast<int>(found - species.begin());
   }
   return species_of_type;

@@ -6,6 +6,7 @@
 
 #include "potentials/elements.hpp"
 
+#include <cmath>
 #include <cstdio>
 
 namespace nvalchemi {
@@ -90,6 +91,28 @@ std::string describe_model(const ModelCard &card, const ModelFacts &facts,
                    static_cast<long long>(card.species_index[line.species]), mass.c_str());
   }
   return text;
+}
+
+/* ----------------------------------------------------------------------
+   isotopes pass, hydrogen also with the masses used for long time steps
+------------------------------------------------------------------------- */
+
+std::vector<std::string> doubtful_masses(const ModelCard &card, const std::vector<TypeLine> &types)
+{
+  std::vector<std::string> doubts;
+  for (const TypeLine &line : types) {
+    if (line.species < 0 || line.mass <= 0.0) continue;
+    const std::string &symbol = card.species[line.species];
+    const double weight = atomic_weight(atomic_number(symbol));
+    const bool usual = symbol == "H" ? line.mass > 0.9 && line.mass < 4.5
+                                     : std::abs(line.mass / weight - 1.0) < 0.15;
+    if (usual) continue;
+    doubts.push_back(format("atom type %d: got mass %g, which is nearest to %s, expected about %g "
+                            "of %s. Check the order of the elements in pair_coeff",
+                            line.type, line.mass, nearest_element(line.mass).c_str(), weight,
+                            symbol.c_str()));
+  }
+  return doubts;
 }
 
 /* ---------------------------------------------------------------------- */

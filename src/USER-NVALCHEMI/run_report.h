@@ -39,6 +39,10 @@ struct ModelFacts {
 std::string describe_model(const ModelCard &card, const ModelFacts &facts,
                            const std::vector<TypeLine> &types);
 
+// warnings on masses far from those of the elements that the types stand for; not collective
+
+std::vector<std::string> doubtful_masses(const ModelCard &card, const std::vector<TypeLine> &types);
+
 // numbers of this rank
 
 struct RowCounts {

@@ -97,6 +97,11 @@ def model(name):
     return models(name)[0]
 
 
+def one_line(text):
+    """A message that LAMMPS broke into lines."""
+    return " ".join(text.split())
+
+
 class LammpsTest(unittest.TestCase):
     """A test that runs LAMMPS in a scratch folder of its own."""
 

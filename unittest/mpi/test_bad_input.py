@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 import scripted
-from suite import LammpsTest, main, model, scripted_model
+from suite import LammpsTest, main, model, one_line, scripted_model
 
 SECONDS = 30
 
@@ -110,11 +110,22 @@ class BadInput(LammpsTest):
         )
 
     def test_wrong_number_of_elements(self):
-        for symbols in ("Na", "Na Cl Cl"):
+        for symbols, got in (("Na", "1 element symbol,"), ("Na Cl Cl", "3 element symbols,")):
             self.refused(
-                [f"got {len(symbols.split())} element symbols, expected 2"],
+                [f"got {got} expected 2"],
                 f'pair_coeff * * "{self.toy.archive}" {symbols}',
             )
+
+    def test_masses_of_other_elements_are_warned_of(self):
+        lines = ["mass 1 35.45", "mass 2 35.45", "run 0"]
+        settings = self.toy.settings(ranks=2)
+        log = one_line(self.run_structure(self.structure, settings, lines).log)
+        self.assertIn(
+            "WARNING: Pair style nvalchemi: atom type 1: got mass 35.45, which is nearest to Cl, "
+            "expected about 22.99 of Na. Check the order of the elements in pair_coeff",
+            log,
+        )
+        self.assertNotIn("atom type 2: got mass", log)
 
     def test_null_without_hybrid(self):
         self.refused(
@@ -175,7 +186,7 @@ class BadInput(LammpsTest):
 
     def test_atoms_on_top_of_each_other(self):
         self.structure.positions[1] = self.structure.positions[0]
-        self.refused(["not finite"])
+        self.refused(["of atom ", "(type ", "is not finite. Look for overlapping atoms"])
 
 
 if __name__ == "__main__":

@@ -74,12 +74,17 @@ TEST(MapTypes, FindsSymbolsAndUnmappedTypes) {
 
 TEST(MapTypes, RefusesWhatDoesNotFit) {
     expect_failure([] { map_types({"Na"}, 2, {"Na"}, false); },
-                   "got 1 element symbols, expected 2 (one for each atom type)");
+                   "got 1 element symbol, expected 2 (one for each atom type)");
     expect_failure(
         [] {
             map_types({"Na", "Xx"}, 2, {"Na", "Cl"}, false);
         },
         "got element 'Xx' for atom type 2, expected one that the model knows: Na Cl");
+    expect_failure(
+        [] {
+            map_types({"NA", "Cl"}, 2, {"Na", "Cl"}, false);
+        },
+        "got element 'NA' for atom type 1, expected one that the model knows: Na Cl. Write Na");
     expect_failure(
         [] {
             map_types({"Na", "NULL"}, 2, {"Na"}, false);

@@ -5,7 +5,7 @@ import re
 
 import scripted
 from simulation import read_thermo
-from suite import LONG, LammpsTest, main, model, models, scripted_model
+from suite import LONG, LammpsTest, main, model, models, one_line, scripted_model
 
 FIGURES = 13
 # fault -> what must show it: archives, or bodies of scripted networks that are sensitive to it
@@ -23,10 +23,6 @@ def find_model(name):
     if name.isupper():
         return scripted_model(name.lower(), getattr(scripted, name), None)
     return model(name)
-
-
-def one_line(text):
-    return " ".join(text.split())
 
 
 class Validate(LammpsTest):
@@ -215,13 +211,18 @@ class Validate(LammpsTest):
 
     def test_bad_input_is_refused_with_the_reason(self):
         for words, text in (
-            ("every -1", "every: got -1, expected a number of steps"),
+            ("every -1", "every: got -1, expected a whole number of steps"),
+            ("every 0.5", "every: got 0.5, expected a whole number of steps"),
             ("tolerance 0", "tolerance: got 0, expected a number > 0"),
+            ("tolerance tight", "tolerance: got tight, expected a number > 0"),
             ("absolute 1 1 1 -1", "absolute: got -1, expected numbers >= 0"),
-            ("absolute 1 1", "fix nvalchemi/validate absolute"),
+            ("absolute 1 1", "absolute: got 2 values, expected 4"),
+            ("absolute 1 1 x 1", "absolute: got x, expected numbers >= 0"),
+            ("action", "action: got 0 values, expected 1"),
             ("action ignore", "action: got ignore, expected stop or warn"),
             ("instance 0", "instance: got 0, expected a number >= 1"),
-            ("limit 0", "limit: got 0, expected a number of atoms >= 1"),
+            ("instance 2", "got instance 2, expected the number of one of the pair styles"),
+            ("limit 0", "limit: got 0, expected a whole number of atoms >= 1"),
             ("often yes", "got keyword 'often', expected every, tolerance"),
             ("limit 63", "got 64 atoms, expected at most 63"),
         ):
