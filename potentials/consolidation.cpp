@@ -144,9 +144,10 @@ class Consolidation {
 
     void add_forces(const OutputSpec& spec, const Tensor& tensor) {
         const auto rows = node_rows(card_, spec, tensor, graph_);
-        if (rows.size(0) != graph_.n_rows || rows.size(1) != 3)
+        if (rows.size(1) != 3)
             throw_shape(card_, spec, tensor, "(" + std::to_string(graph_.n_rows) + ", 3)");
         result_.row_forces = to_host(rows, factor_);
+        result_.row_forces.resize(3 * graph_.n_rows, 0.0);
     }
 
     void add_virial(const OutputSpec& spec, const Tensor& tensor, double factor) {

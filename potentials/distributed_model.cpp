@@ -59,6 +59,16 @@ DistributedModel::DistributedModel(const ModelCard& card, const torch::jit::Modu
     program_ = std::move(traced.program);
 }
 
+/// Forces that are complete on their owner have no parts on halo rows to be brought home.
+std::vector<torch::Tensor> DistributedModel::owned_forces(std::vector<torch::Tensor> outputs,
+                                                          const AtomGraph& graph) const {
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+        if (card_.outputs[k].role == OutputRole::Forces && program_.whole[k] &&
+            outputs[k].dim() > 0 && outputs[k].size(0) == graph.n_rows)
+            outputs[k] = outputs[k].narrow(0, 0, graph.n_owned);
+    return outputs;
+}
+
 Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exchange,
                                       bool edge_moments) const {
     const auto start = std::chrono::steady_clock::now();
@@ -76,8 +86,8 @@ Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exch
             moment_degree_};
         const auto result = program_.run(values, graph.n_owned, first_token(inputs, card_, device_),
                                          moments.factor);
-        auto evaluation = consolidate(card_, graph, inputs, result.outputs, result.token,
-                                      with_moments ? &moments : nullptr);
+        auto evaluation = consolidate(card_, graph, inputs, owned_forces(result.outputs, graph),
+                                      result.token, with_moments ? &moments : nullptr);
         evaluation.seconds_model = seconds_since(start);
         return evaluation;
     } catch (const c10::Error& error) {

@@ -27,6 +27,9 @@ class DistributedModel {
     const std::vector<PlannedExchange>& exchanges() const { return exchanges_; }
 
   private:
+    std::vector<torch::Tensor> owned_forces(std::vector<torch::Tensor> outputs,
+                                            const AtomGraph& graph) const;
+
     ModelCard card_;
     torch::Device device_;
     FlatProgram program_;

@@ -130,6 +130,7 @@ void remove_dead(TracedProgram& traced) {
             auto& instruction = traced.program.code[at];
             const auto mutated = traced.effects[at].mutates;
             const bool needed =
+                traced.effects[at].must_run ||
                 std::any_of(instruction.outputs.begin(), instruction.outputs.end(),
                             [&](Slot slot) { return live.count(slot) > 0; }) ||
                 (mutated != NO_SLOT && live_storage.count(traced.alias_set[mutated]) > 0);
@@ -156,6 +157,7 @@ class DistributionPass {
         sum_declared_outputs(card);
         require_partial_scalars();
         shield_fresh_rows();
+        note_whole_outputs();
         thread_token();
         traced_.program.compute_releases();
     }
@@ -280,7 +282,7 @@ class DistributionPass {
         std::optional<Cut> best;
         for (const auto slot : row_ancestors(shortfall)) {
             const auto& facts = traced_.facts[slot];
-            if (facts.is_position || !facts.exchangeable) continue;
+            if (facts.is_position || !facts.exchangeable || !facts.on_all_rows()) continue;
             if (facts.dims[facts.placed_dim()].factor != 1) continue;
             const auto at = edit_.settled_after(slot, shortfall.instruction);
             if (!at) continue;
@@ -356,6 +358,12 @@ class DistributionPass {
         }
     }
 
+    void note_whole_outputs() {
+        const auto states = replay_states(traced_).final_states;
+        for (const auto& output : traced_.program.outputs)
+            traced_.program.whole.push_back(output.slot == NO_SLOT || !states[output.slot].spread);
+    }
+
     /// A gradient inside the model has seed 1 on every rank: its scalar must be this rank's part.
     void require_partial_scalars() {
         const auto replay = replay_states(traced_);
@@ -406,6 +414,11 @@ class DistributionPass {
         return fresh;
     }
 
+    bool can_be_shielded(Slot slot) const {
+        return traced_.facts[slot].placed_dim() == 0 &&
+               traced_.facts[slot].dims[0] == Dim{SPACE_NODE, 1};
+    }
+
     Slot insert_shield(std::size_t at, Slot slot) {
         return edit_.insert_call(at, "nvalchemi_lmp::drop_halo_gradient", "",
                                  {Operand::of_slot(slot)}, slot);
@@ -421,8 +434,7 @@ class DistributionPass {
 
     /// The target of an in-place operator: a shielded copy takes its place from here on.
     std::size_t shield_target(std::size_t at, Slot slot) {
-        if (traced_.facts[slot].placed_dim() != 0 || traced_.facts[slot].dims[0].factor != 1)
-            return 0;
+        if (!can_be_shielded(slot)) return 0;
         if (edit_.shares_storage_later(slot, at))
             throw ModelError("cannot distribute the model: " + describe(traced_.program.code[at]) +
                              ": it changes a tensor in place of which another view is used; write "
@@ -434,8 +446,7 @@ class DistributionPass {
 
     std::size_t shield(std::size_t at, Slot slot, std::map<Slot, Slot>& shielded) {
         std::size_t inserted = 0;
-        if (traced_.facts[slot].placed_dim() != 0 || traced_.facts[slot].dims[0].factor != 1)
-            return 0;
+        if (!can_be_shielded(slot)) return 0;
         // torch forbids in-place changes of what a shield's view refers to: shield a copy then
         if (edit_.is_written_later(slot, at)) {
             const Slot copy = insert_copy(at, slot);

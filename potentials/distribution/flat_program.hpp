@@ -52,6 +52,7 @@ struct FlatProgram {
     Slot token_in = NO_SLOT;         ///< order token of the exchanges, a 0-dim tensor
     Slot gradient_factor = NO_SLOT;  ///< of scale_gradient (moment_form.hpp), where inserted
     std::vector<Operand> outputs;    ///< in the order of ModelCard::outputs
+    std::vector<bool> whole;         ///< of an output: its owned rows need nothing of halo rows
     Operand token_out;
 
     /// Fill `releases` and drop instructions whose results nothing reads.

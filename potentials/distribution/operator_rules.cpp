@@ -57,13 +57,20 @@ std::vector<AbstractPtr> change_fixed(TraceBuilder& builder, Call& call) {
     return {call.args[0]};
 }
 
+bool sees_rows(TraceBuilder& builder, const Call& call) {
+    const auto tensors = rules::tensor_arguments(call);
+    return std::any_of(tensors.begin(), tensors.end(),
+                       [&](const auto& tensor) { return builder.facts(tensor).placed_dim() >= 0; });
+}
+
 std::vector<AbstractPtr> apply_foreign(TraceBuilder& builder, Call& call) {
-    for (const auto& tensor : rules::tensor_arguments(call))
-        if (builder.facts(tensor).placed_dim() >= 0)
-            TraceBuilder::refuse(call,
-                                 "an operator of another library sees rows or edges, and what it "
-                                 "does with them is not known; operator adapters of the "
-                                 "distribution spec are not supported by this version");
+    if (sees_rows(builder, call)) {
+        if (auto results = rules::try_row_wise(builder, call)) return *results;
+        TraceBuilder::refuse(call,
+                             "an operator of another library sees rows or edges, and what it "
+                             "does with them is not known; operator adapters of the "
+                             "distribution spec are not supported by this version");
+    }
     return builder.emit(call);
 }
 
@@ -90,13 +97,12 @@ std::vector<AbstractPtr> dispatch(TraceBuilder& builder, Call& call) {
     if (rules::is_factory(call.base)) return rules::apply_factory(builder, call);
     if (call.base.find("dropout") != std::string::npos) return {call.args[0]};
     if (acts_by_element(call)) return rules::apply_pointwise(builder, call);
-    for (const auto& tensor : rules::tensor_arguments(call))
-        if (builder.facts(tensor).placed_dim() >= 0)
-            TraceBuilder::refuse(call,
-                                 "this version does not know what it does with rows or edges; "
-                                 "rewrite it with operators that act by element, gather, scatter "
-                                 "or multiply matrices");
-    return builder.emit(call);
+    if (!sees_rows(builder, call)) return builder.emit(call);
+    if (auto results = rules::try_row_wise(builder, call)) return *results;
+    TraceBuilder::refuse(call,
+                         "this version does not know what it does with rows or edges; rewrite it "
+                         "with operators that act by element, gather, scatter or multiply "
+                         "matrices");
 }
 
 }  // namespace
@@ -231,6 +237,7 @@ bool reads_any_row(const Call& call, Space space, Content content) {
             if (space == SPACE_NODE) return true;
             break;
         case Content::RowNumbers:
+        case Content::RowSelection:
             if (space == SPACE_NODE) return false;
             break;
         case Content::OwnedNumbers:

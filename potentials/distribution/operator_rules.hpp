@@ -2,6 +2,7 @@
 #ifndef NVALCHEMI_POTENTIALS_DISTRIBUTION_OPERATOR_RULES_HPP
 #define NVALCHEMI_POTENTIALS_DISTRIBUTION_OPERATOR_RULES_HPP
 
+#include <optional>
 #include <vector>
 
 #include "potentials/distribution/trace_builder.hpp"
@@ -26,6 +27,10 @@ std::vector<AbstractPtr> apply_pointwise(TraceBuilder& builder, Call& call);
 std::vector<AbstractPtr> apply_gradient(TraceBuilder& builder, Call& call);
 /// Operators that return a number: sizes, items, integer arithmetic.
 std::vector<AbstractPtr> apply_number(TraceBuilder& builder, Call& call);
+
+/// For an operator that no group knows: if runs on parts of the samples show that it computes
+/// each row (or edge) from that row of its operands alone, append it; nothing otherwise.
+std::optional<std::vector<AbstractPtr>> try_row_wise(TraceBuilder& builder, Call& call);
 
 /// True if `base` is one of the group.
 bool is_gather(const std::string& base);

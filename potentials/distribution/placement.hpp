@@ -12,7 +12,7 @@
 namespace nvalchemi {
 
 /// What a dimension enumerates. Values from FIRST_DERIVED on are subsets or concatenations of
-/// edges that the model makes (a mask, a permutation).
+/// edges that the model makes (a mask, a permutation); values below zero are subsets of the rows.
 using Space = int;
 constexpr Space SPACE_NONE = 0;   ///< features, systems: the same extent on every rank
 constexpr Space SPACE_NODE = 1;   ///< rows [owned | halo]
@@ -20,6 +20,7 @@ constexpr Space SPACE_EDGE = 2;   ///< edges, each on its receiver's rank
 constexpr Space SPACE_OWNED = 3;  ///< owned rows alone
 constexpr Space FIRST_DERIVED = 4;
 
+inline bool is_row_subset(Space space) { return space < SPACE_NONE; }
 inline bool is_edge_like(Space space) { return space == SPACE_EDGE || space >= FIRST_DERIVED; }
 
 /// One dimension of a tensor: `factor` consecutive entries for each element of `space`.
@@ -40,6 +41,7 @@ enum class Content {
     OwnedNumbers,   ///< arange over owned rows
     System,         ///< system number of a row or edge
     EdgeSelection,  ///< positions in an edge dimension
+    RowSelection,   ///< positions of a subset of the rows
 };
 
 /// What is known about a tensor, whatever the number of atoms.
@@ -47,7 +49,7 @@ struct TensorFacts {
     std::vector<Dim> dims;
     Content content = Content::Data;
     int index_dim = -1;               ///< of Content::EdgeIndex
-    Space selects_from = SPACE_NONE;  ///< of Content::EdgeSelection: whose positions they are
+    Space selects_from = SPACE_NONE;  ///< of a selection: whose positions they are
     bool starts_stale = false;        ///< an input whose halo rows differ from their owners' rows
     bool is_position = false;         ///< input positions: a halo row carries its image's shift
     Dim count;                        ///< a number of rows or edges: not data
@@ -66,7 +68,9 @@ struct TensorFacts {
         const int dim = placed_dim();
         return dim < 0 ? SPACE_NONE : dims[dim].space;
     }
-    bool on_rows() const { return space() == SPACE_NODE; }
+    /// Over rows that have a state: all of them, or a subset.
+    bool on_rows() const { return space() == SPACE_NODE || is_row_subset(space()); }
+    bool on_all_rows() const { return space() == SPACE_NODE; }
 };
 
 /// How values of kind P (partial: the truth is the sum over ranks) may enter an operator.
@@ -94,6 +98,7 @@ struct Effect {
     bool differentiates = false;  ///< aten::grad: `inputs[0]` lists the scalars
     bool is_exchange = false;     ///< takes and returns the order token last
     bool corrects = false;        ///< folds sums over senders into their owners
+    bool must_run = false;        ///< not for its result
     Slot mutates = NO_SLOT;
     bool target_differentiable = false;  ///< what is mutated carries a gradient before that
 };

@@ -54,6 +54,7 @@ class Replay {
             state = {};
             if (facts.on_rows()) {
                 state = joined(effect, read);
+                state.spread |= effect.differentiates;
                 stale_result |= state.stale;
             } else if (facts.space() == SPACE_NONE) {
                 state.partial = partial || effect.differentiates;
@@ -74,6 +75,7 @@ class Replay {
                 continue;
             state.stale |= states_[slot].stale;
             state.position |= states_[slot].position;
+            state.spread |= states_[slot].spread;
         }
         return state;
     }
@@ -87,6 +89,7 @@ class Replay {
         for (std::size_t slot = 0; slot < states_.size(); ++slot) {
             if (traced_.alias_set[slot] != set) continue;
             if (traced_.facts[slot].on_rows()) states_[slot].stale |= state.stale;
+            if (traced_.facts[slot].on_rows()) states_[slot].spread |= state.spread;
             if (traced_.facts[slot].space() == SPACE_NONE) states_[slot].partial |= partial;
         }
         return state.stale;

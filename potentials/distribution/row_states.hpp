@@ -13,6 +13,7 @@ namespace nvalchemi {
 struct RowState {
     bool stale = false;     ///< halo rows differ from their owners' rows
     bool position = false;  ///< halo rows carry their image's shift
+    bool spread = false;    ///< halo rows hold parts of sums that belong to their owners
     bool partial = false;   ///< a system value whose truth is the sum over ranks (kind P)
 };
 

@@ -156,6 +156,11 @@ std::vector<Dim> result_dims(TraceBuilder& builder, const Call& call) {
     return matmul_dims(builder, call, dims(0), dims(1));
 }
 
+bool has_ellipsis(const Call& call) {
+    return call.base == "einsum" &&
+           concrete(*call.arg("equation"), 0).toStringRef().find("...") != std::string::npos;
+}
+
 }  // namespace
 
 bool is_contraction(const std::string& base) {
@@ -167,6 +172,8 @@ bool is_contraction(const std::string& base) {
 
 std::vector<AbstractPtr> apply_contraction(TraceBuilder& builder, Call& call) {
     require_data(builder, call);
+    if (has_ellipsis(call))
+        if (auto results = try_row_wise(builder, call)) return *results;
     const auto dims = result_dims(builder, call);
     call.effect.partial_use = is_trailing(call.base) || call.base == "linear"
                                   ? PartialUse::Refused

@@ -28,8 +28,10 @@ void note_read(TraceBuilder& builder, Call& call, const std::string& self_name, 
                                  "ranks");
         return;
     }
-    if (content == Content::EdgeSelection && index.selects_from != placed.space)
-        TraceBuilder::refuse(call, "positions in one selection of edges address another one");
+    const bool selection = content == Content::EdgeSelection || content == Content::RowSelection;
+    if (selection && index.selects_from != placed.space)
+        TraceBuilder::refuse(call,
+                             "positions in one selection of edges or rows address another one");
     if (placed.factor != 1)
         TraceBuilder::refuse(call,
                              "rows that were merged with other dimensions are addressed by "
@@ -92,14 +94,18 @@ bool is_mask(const AbstractPtr& index) {
     return index->probe[0].toTensor().scalar_type() == torch::kBool;
 }
 
-/// One new dimension for the entries that a mask over edges selects.
-Dim selected_edges(TraceBuilder& builder, const Call& call, const AbstractPtr& mask) {
-    const auto dims = builder.facts(mask).dims;
-    if (dims.size() != 1 || !is_edge_like(dims[0].space))
+bool can_be_selected(const std::vector<Dim>& dims) {
+    return dims.size() == 1 && dims[0].factor == 1 &&
+           (is_edge_like(dims[0].space) || dims[0].space == SPACE_NODE);
+}
+
+/// One new dimension for the entries that a mask over edges or rows selects.
+Dim selected(TraceBuilder& builder, const Call& call, const AbstractPtr& mask) {
+    if (!can_be_selected(builder.facts(mask).dims))
         TraceBuilder::refuse(call,
-                             "a mask selects rows; how many differs between ranks. Multiply "
-                             "by the mask instead");
-    return {builder.selected_edge_space(mask), 1};
+                             "a mask of several dimensions, or of a part of the rows, selects "
+                             "entries. Multiply by the mask instead");
+    return {builder.selected_space(mask), 1};
 }
 
 /// x[i, j, mask, ...]: adjacent index tensors replace the dimensions they stand at.
@@ -116,7 +122,7 @@ std::vector<AbstractPtr> apply_index(TraceBuilder& builder, Call& call) {
             TraceBuilder::refuse(call, "index tensors are not at adjacent dimensions");
         last = static_cast<int>(dim);
         if (is_mask(indices[dim])) {
-            masked = {selected_edges(builder, call, indices[dim])};
+            masked = {selected(builder, call, indices[dim])};
             continue;
         }
         note_read(builder, call, "self", static_cast<int>(dim), builder.facts(indices[dim]));
@@ -139,10 +145,14 @@ std::vector<AbstractPtr> apply_index(TraceBuilder& builder, Call& call) {
 /// Positions of edges: nonzero of a mask, sorting permutations.
 std::vector<AbstractPtr> apply_selection(TraceBuilder& builder, Call& call) {
     const auto facts = builder.facts(call.args[0]);
-    if (facts.dims.size() != 1 || !is_edge_like(facts.dims[0].space))
-        TraceBuilder::refuse(call,
-                             "it orders or selects rows; expected a one-dimensional tensor "
-                             "over edges");
+    const bool orders = call.base == "argsort";
+    if (!can_be_selected(facts.dims) || (orders && !is_edge_like(facts.dims[0].space)))
+        TraceBuilder::refuse(call, orders ? "it orders rows; expected a one-dimensional tensor "
+                                            "over edges"
+                                          : "it selects entries of several dimensions, or of a "
+                                            "part of the rows; expected a one-dimensional mask");
+    const auto content =
+        is_edge_like(facts.dims[0].space) ? Content::EdgeSelection : Content::RowSelection;
     auto results = builder.emit(call);
     const auto note_base = [&](const AbstractPtr& positions) {
         auto known = builder.facts(positions);
@@ -162,10 +172,9 @@ std::vector<AbstractPtr> apply_selection(TraceBuilder& builder, Call& call) {
     }
     auto& first = results[0];
     if (first->form == AbstractValue::Form::List) first = first->items[0];
-    const Dim selected{builder.selected_edge_space(call.args[0]), 1};
-    std::vector<Dim> dims{selected};
+    std::vector<Dim> dims{{builder.selected_space(call.args[0]), 1}};
     if (call.base == "nonzero") dims.push_back({});
-    place(builder, call, first, dims, Content::EdgeSelection);
+    place(builder, call, first, dims, content);
     note_base(first);
     if (call.base == "where" || call.base == "nonzero_numpy")
         return {list_value({first}, c10::TensorType::get())};
@@ -173,7 +182,7 @@ std::vector<AbstractPtr> apply_selection(TraceBuilder& builder, Call& call) {
 }
 
 std::vector<AbstractPtr> apply_masked_select(TraceBuilder& builder, Call& call) {
-    const auto dims = selected_edges(builder, call, call.arg("mask"));
+    const auto dims = selected(builder, call, call.arg("mask"));
     auto result = builder.emit(call)[0];
     place(builder, call, result, {dims}, builder.facts(call.arg("self")).content);
     return {result};

@@ -108,18 +108,41 @@ std::optional<bool> compared(const std::string& base, const Dim& a, const Dim& b
     return std::nullopt;
 }
 
+/// Whether a comparison of a number of rows or edges holds for every number above zero; nothing if
+/// that depends on the number.
+std::optional<bool> compared_with_none(const std::string& base, const Dim& a, const Dim& b) {
+    const bool left = a.space != SPACE_NONE;
+    if (left == (b.space != SPACE_NONE)) return std::nullopt;
+    const auto bound = left ? b.factor : a.factor;
+    const bool above = base == (left ? "gt" : "lt");
+    const bool below = base == (left ? "lt" : "gt");
+    const bool at_least = base == (left ? "ge" : "le");
+    const bool at_most = base == (left ? "le" : "ge");
+    if (bound <= 0 && (above || at_least || base == "ne")) return true;
+    if (bound <= 0 && (below || at_most || base == "eq")) return false;
+    const auto& count = left ? a : b;
+    if (bound <= count.factor && at_least) return true;
+    if (bound <= count.factor && below) return false;
+    return std::nullopt;
+}
+
 std::vector<AbstractPtr> apply_arithmetic(TraceBuilder& builder, Call& call) {
     if (call.args.size() == 2) {
         const auto a = multiple_of(*call.args[0]), b = multiple_of(*call.args[1]);
         if (a && b) {
             if (const auto verdict = compared(call.base, *a, *b)) return {fixed_value(*verdict)};
+            if (const auto verdict = compared_with_none(call.base, *a, *b)) {
+                // a rank without edges must compute what the whole system, which has some, does
+                if (a->space == SPACE_EDGE || b->space == SPACE_EDGE) builder.require_edges(call);
+                return {fixed_value(*verdict)};
+            }
             if (const auto value = combined(call.base, *a, *b)) {
                 if (value->factor == 0) return {fixed_value(std::int64_t(0))};
                 return {emit_count(builder, call, *value)};
             }
         }
     }
-    if (call.base == "Int" && call.args[0]->is_count())
+    if ((call.base == "Int" || call.base == "Float") && call.args[0]->is_count())
         return {emit_count(builder, call, call.args[0]->count)};
     const bool from_count = std::any_of(call.args.begin(), call.args.end(), [](const auto& value) {
         return value->is_count() || value->from_count;

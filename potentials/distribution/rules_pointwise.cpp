@@ -16,9 +16,23 @@ PartialUse partial_use(const std::string& base) {
     return PartialUse::Refused;
 }
 
+/// x / x.size(0): the number of rows of the whole system takes the place of this rank's.
+void scale_by_whole_count(TraceBuilder& builder, Call& call) {
+    static const std::unordered_set<std::string> scaling{"mul", "multiply", "div", "true_divide"};
+    if (scaling.count(call.base) == 0 || call.args.size() < 2 || !call.args[1]->is_count()) return;
+    const auto dtype = call.args[0]->probe[0].toTensor().scalar_type();
+    if (!c10::isFloatingType(dtype) || call.schema->arguments().size() != 2) return;
+    call.args[1] = builder.count_as_tensor(call.args[1]->count, dtype, call);
+    const std::string name =
+        call.base == "mul" || call.base == "multiply" ? "aten::mul" : "aten::div";
+    call.name = call.in_place ? name + "_" : name;
+    call.run = registered_operator(call.name, "Tensor");
+}
+
 }  // namespace
 
 std::vector<AbstractPtr> apply_pointwise(TraceBuilder& builder, Call& call) {
+    scale_by_whole_count(builder, call);
     require_data(builder, call);
     call.effect.partial_use = partial_use(call.base);
     const auto dims = broadcast_dims(builder, call, tensor_arguments(call));

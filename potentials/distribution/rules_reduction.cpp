@@ -56,6 +56,13 @@ void settle_cross_dim(Call& call) {
                                    "constant or by another sum)");
 }
 
+/// The largest system number: there is one system, number 0.
+bool is_last_system(TraceBuilder& builder, const Call& call) {
+    return (call.base == "max" || call.base == "amax") &&
+           builder.facts(call.args[0]).content == Content::System &&
+           call.schema->returns().size() == 1;
+}
+
 std::vector<Dim> remaining(const std::vector<Dim>& dims, const std::vector<int>& reduced,
                            bool keep) {
     std::vector<Dim> result;
@@ -66,6 +73,38 @@ std::vector<Dim> remaining(const std::vector<Dim>& dims, const std::vector<int>&
         if (gone && keep) result.push_back({});
     }
     return result;
+}
+
+/// The sum over the whole system divided by the number of its rows or edges.
+std::vector<AbstractPtr> mean_over_rows(TraceBuilder& builder, const Call& call,
+                                        const std::vector<int>& reduced) {
+    const auto facts = builder.facts(call.args[0]);
+    const auto& sample = call.args[0]->probe[0].toTensor();
+    Dim count = facts.dims[facts.placed_dim()];
+    std::vector<AbstractPtr> dims;
+    for (const int dim : reduced) {
+        dims.push_back(fixed_value(static_cast<std::int64_t>(dim)));
+        if (dim != facts.placed_dim()) count.factor *= sample.size(dim);
+    }
+    const auto asked = call.arg("dtype");
+    Call sum = call;
+    sum.name = "aten::sum";
+    sum.base = "sum";
+    const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow("aten::sum", "dim_IntList");
+    sum.schema = &handle.schema();
+    sum.run = registered_operator("aten::sum", "dim_IntList");
+    sum.args = {call.args[0], list_value(std::move(dims), c10::IntType::get()),
+                fixed_value(call.flag("keepdim", false)),
+                asked ? asked : fixed_value(c10::IValue())};
+    const auto total = apply_reduction(builder, sum)[0];
+    const auto dtype = total->probe[0].toTensor().scalar_type();
+    Call quotient = call;
+    quotient.name = "aten::div";
+    quotient.run = registered_operator("aten::div", "Tensor");
+    quotient.args = {total, builder.count_as_tensor(count, dtype, call)};
+    quotient.effect = {};
+    quotient.effect.partial_use = PartialUse::FirstOnly;
+    return builder.emit(quotient);
 }
 
 }  // namespace
@@ -84,6 +123,7 @@ std::vector<AbstractPtr> apply_reduction(TraceBuilder& builder, Call& call) {
     // max(x, y) and min(x, y) act by element
     if ((call.base == "max" || call.base == "min") && call.has_schema_arg("other"))
         return apply_pointwise(builder, call);
+    if (is_last_system(builder, call)) return {fixed_value(torch::zeros({}, torch::kInt64))};
     require_data(builder, call);
     if (call.base == "cross") settle_cross_dim(call);
     const auto facts = builder.facts(call.args[0]);
@@ -93,7 +133,9 @@ std::vector<AbstractPtr> apply_reduction(TraceBuilder& builder, Call& call) {
         placed >= 0 && std::find(reduced.begin(), reduced.end(), placed) != reduced.end();
     const bool linear = call.base == "sum";
     if (over_rows) {
-        if (!linear) refuse_rows(call, facts.space());
+        if (call.base == "mean" && !is_row_subset(facts.space()))
+            return mean_over_rows(builder, call, reduced);
+        if (!linear || is_row_subset(facts.space())) refuse_rows(call, facts.space());
         if (facts.space() == SPACE_NODE) {
             if (facts.dims[placed].factor != 1) refuse_rows(call, facts.space());
             call.args[0] = builder.slice_owned(call.args[0], placed, call);

@@ -64,12 +64,19 @@ void slice_contributions(TraceBuilder& builder, Call& call, Scatter& scatter) {
     slice(scatter.source_name);
 }
 
+[[noreturn]] void refuse_subset(const Call& call) {
+    TraceBuilder::refuse(call,
+                         "selected rows, halo rows among them, are summed into a system value; "
+                         "write them back to all rows first, or multiply by the mask instead");
+}
+
 /// Sums into a target that is not placed: per system, per species.
 void into_system(TraceBuilder& builder, Call& call, Scatter& scatter, Space source) {
     if (!scatter.sums)
         TraceBuilder::refuse(call,
                              "rows or edges are reduced to a per-system value by something "
                              "other than a sum");
+    if (is_row_subset(source)) refuse_subset(call);
     if (source == SPACE_NODE) slice_contributions(builder, call, scatter);
     call.effect.makes_partial = source != SPACE_NONE;
     call.effect.partial_use = PartialUse::Passthrough;
@@ -78,6 +85,8 @@ void into_system(TraceBuilder& builder, Call& call, Scatter& scatter, Space sour
 void into_rows(const Call& call, Effect& effect, const Scatter& scatter, Space source,
                Content content) {
     if (content == Content::RowNumbers && source == SPACE_NODE) return;
+    // each row is written by itself
+    if (content == Content::RowSelection && is_row_subset(source)) return;
     if (!is_edge_like(source))
         TraceBuilder::refuse(call, "rows are written by an index that is not over edges");
     if (content == Content::Receiver) {
@@ -153,7 +162,10 @@ std::vector<AbstractPtr> apply_scatter(TraceBuilder& builder, Call& call) {
             into_system(builder, call, scatter, index.space());
         }
     } else if (mask) {
-        if (index.dims.size() != 1 || index.dims[0] != target)
+        const auto source = call.arg(scatter.source_name);
+        const auto written = source ? builder.facts(source).space() : SPACE_NONE;
+        if (index.dims.size() != 1 || index.dims[0] != target ||
+            (written != SPACE_NONE && written != builder.selected_space(scatter.index)))
             TraceBuilder::refuse(call, "a mask of other rows or edges is written");
     } else if (target.space == SPACE_NODE) {
         into_rows(call, call.effect, scatter, index.space(), index.content);
@@ -163,6 +175,8 @@ std::vector<AbstractPtr> apply_scatter(TraceBuilder& builder, Call& call) {
                                  "owned rows are written by an index other than the "
                                  "receivers of edge_index");
         call.effect.rows = Effect::Rows::Complete;
+    } else if (is_row_subset(target.space)) {
+        TraceBuilder::refuse(call, "selected rows are written by an index; write to all rows");
     } else {
         into_edges(call, index.content, mask);
     }

@@ -189,6 +189,9 @@ void place_piece(TraceBuilder& builder, const Call& call, const AbstractPtr& pie
 std::vector<AbstractPtr> apply_pieces(TraceBuilder& builder, Call& call) {
     const auto facts = builder.facts(call.args[0]);
     const int dim = normalised(call, call.integer("dim", 0), facts.dims.size());
+    // any atom's system number: there is one system, number 0
+    if (facts.content == Content::System && call.base == "select" && facts.dims.size() == 1)
+        return {fixed_value(torch::zeros({}, call.args[0]->probe[0].toTensor().options()))};
     if (facts.dims[dim].space != SPACE_NONE)
         TraceBuilder::refuse(call,
                              "single rows or edges are taken by position, but positions "

@@ -22,6 +22,17 @@ std::vector<c10::IValue> run_once(const Call& call, int probe) {
     return stack;
 }
 
+using Run = std::function<void(torch::jit::Stack&)>;
+
+/// Inside `with torch.no_grad()` an instruction is not recorded for differentiation either.
+Run in_present_grad_mode(Run run) {
+    if (torch::GradMode::is_enabled()) return run;
+    return [run = std::move(run)](torch::jit::Stack& stack) {
+        const torch::NoGradGuard not_recorded;
+        run(stack);
+    };
+}
+
 }  // namespace
 
 AbstractPtr Call::arg(const std::string& wanted) const {
@@ -63,7 +74,9 @@ void TraceBuilder::refuse(const Call& call, const std::string& problem) {
 TraceBuilder::TraceBuilder(TracedProgram& traced,
                            const std::array<std::array<std::int64_t, 2>, 4>& extents,
                            int receiver_row)
-    : traced_(traced), extents_(extents.begin(), extents.end()), receiver_row_(receiver_row) {
+    : traced_(traced), receiver_row_(receiver_row) {
+    for (std::size_t space = 0; space < extents.size(); ++space)
+        extents_[static_cast<Space>(space)] = extents[space];
     owned_count_ = new_value(extents[SPACE_OWNED][0], extents[SPACE_OWNED][1]);
     owned_count_->count = {SPACE_OWNED, 1};
     traced_.program.owned_count = owned_count_->slot;
@@ -87,6 +100,7 @@ AbstractPtr TraceBuilder::new_value(c10::IValue first, c10::IValue second) {
 AbstractPtr TraceBuilder::add_input(c10::IValue first, c10::IValue second, TensorFacts facts) {
     auto value = new_value(std::move(first), std::move(second));
     traced_.program.inputs.push_back(value->slot);
+    if (facts.space() == SPACE_EDGE && !edges_) edges_ = value;
     traced_.facts[value->slot] = std::move(facts);
     return value;
 }
@@ -106,7 +120,7 @@ std::vector<AbstractPtr> TraceBuilder::emit(Call& call) {
     instruction.name = call.name;
     instruction.source = call.source;
     instruction.module = call.module;
-    instruction.run = call.run;
+    instruction.run = in_present_grad_mode(call.run);
     for (const auto& argument : call.args) instruction.inputs.push_back(operand_of(*argument));
     std::vector<AbstractPtr> results;
     if (first.size() == 1 && first[0].isList()) {
@@ -174,6 +188,57 @@ AbstractPtr TraceBuilder::widen_owned(const AbstractPtr& tensor, const Call& cal
     return result;
 }
 
+AbstractPtr TraceBuilder::count_as_tensor(const Dim& count, torch::ScalarType dtype,
+                                          const Call& caller) {
+    auto number = owned_count_;
+    if (count.space == SPACE_EDGE) {
+        if (!edges_) refuse(caller, "the number of edges is used, but no input tells it");
+        Call size = caller;
+        size.name = "aten::size";
+        size.run = registered_operator("aten::size", "int");
+        size.args = {edges_, fixed_value(static_cast<std::int64_t>(facts(edges_).placed_dim()))};
+        size.effect = {};
+        number = emit(size)[0];
+    } else if (count.space != SPACE_NODE && count.space != SPACE_OWNED) {
+        refuse(caller,
+               "the number of selected rows or edges is used as data, but it differs "
+               "between ranks");
+    }
+    Call call = caller;
+    call.name = "aten::scalar_tensor";
+    call.in_place = false;
+    call.run = registered_operator("aten::scalar_tensor", "");
+    const auto none = fixed_value(c10::IValue());
+    call.args = {number, fixed_value(static_cast<std::int64_t>(dtype)), none, none, none};
+    call.effect = {};
+    call.effect.makes_partial = true;
+    auto tensor = emit(call)[0];
+    if (count.factor == 1) return tensor;
+    call.name = "aten::mul";
+    call.run = registered_operator("aten::mul", "Scalar");
+    call.args = {tensor, fixed_value(count.factor)};
+    call.effect = {};
+    call.effect.partial_use = PartialUse::Multiplicative;
+    return emit(call)[0];
+}
+
+void TraceBuilder::require_edges(const Call& caller) {
+    if (edges_required_) return;
+    edges_required_ = true;
+    Call call = caller;
+    call.name = "nvalchemi::require_edges";
+    call.args = {count_as_tensor({SPACE_EDGE, 1}, torch::kFloat64, caller)};
+    call.effect = {};
+    call.effect.must_run = true;
+    call.run = [](torch::jit::Stack& stack) {
+        if (stack.back().toTensor().item<double>() == 0.0)
+            throw ModelError(
+                "no two atoms of the whole system are within the cutoff. The model treats that as "
+                "a special case, which a decomposed run cannot follow; expected at least one pair");
+    };
+    emit(call);
+}
+
 void TraceBuilder::materialise(const AbstractPtr& tensor, const Call& caller) {
     Call call;
     call.name = "aten::clone";
@@ -212,22 +277,27 @@ void TraceBuilder::settle_inferred_extents(const AbstractPtr& result) {
 }
 
 Space TraceBuilder::new_edge_space(std::int64_t first, std::int64_t second) {
-    extents_.push_back({first, second});
-    return static_cast<Space>(extents_.size()) - 1;
+    const Space space = std::max(FIRST_DERIVED, extents_.rbegin()->first + 1);
+    extents_[space] = {first, second};
+    return space;
 }
 
-Space TraceBuilder::selected_edge_space(const AbstractPtr& mask) {
+Space TraceBuilder::selected_space(const AbstractPtr& mask) {
     const auto known = selected_.find(mask->slot);
     if (known != selected_.end()) return known->second;
     const auto count = [&](int probe) {
         return mask->probe[probe].toTensor().count_nonzero().item<std::int64_t>();
     };
-    return selected_[mask->slot] = new_edge_space(count(0), count(1));
+    if (facts(mask).space() != SPACE_NODE)
+        return selected_[mask->slot] = new_edge_space(count(0), count(1));
+    const Space subset = std::min(SPACE_NONE, extents_.begin()->first) - 1;
+    extents_[subset] = {count(0), count(1)};
+    return selected_[mask->slot] = subset;
 }
 
 Space TraceBuilder::merged_edge_space(Space base, std::int64_t first, std::int64_t second) {
     for (const auto& [space, own_base] : merged_)
-        if (own_base == base && extents_[space][0] == first) return space;
+        if (own_base == base && extents_.at(space)[0] == first) return space;
     const auto space = new_edge_space(first, second);
     merged_[space] = base;
     return space;
@@ -254,7 +324,7 @@ void TraceBuilder::finish() {
         const auto type = tensor.scalar_type();
         known.exchangeable = type == torch::kFloat32 || type == torch::kFloat64 ||
                              type == torch::kInt32 || type == torch::kInt64;
-        const auto extent = known.on_rows() ? extents_[SPACE_NODE][0] : 1;
+        const auto extent = known.on_rows() ? extents_.at(known.space())[0] : 1;
         known.width = tensor.numel() / std::max<std::int64_t>(extent, 1);
     }
 }

@@ -51,6 +51,13 @@ class TraceBuilder {
     AbstractPtr slice_owned(const AbstractPtr& tensor, int dim, const Call& on_behalf_of);
     /// Append a collective that widens owned rows to all rows.
     AbstractPtr widen_owned(const AbstractPtr& tensor, const Call& on_behalf_of);
+    /// Append what makes the number `count` of rows or edges on this rank a 0-dim tensor of `dtype`
+    /// that is this rank's part of the number in the whole system.
+    AbstractPtr count_as_tensor(const Dim& count, torch::ScalarType dtype,
+                                const Call& on_behalf_of);
+    /// Append a check that the whole system has at least one edge: the model treats its absence as
+    /// a special case, which a rank cannot tell from having none itself.
+    void require_edges(const Call& on_behalf_of);
     /// Turn a fixed tensor into a value of this evaluation, so that it can be written.
     void materialise(const AbstractPtr& tensor, const Call& on_behalf_of);
 
@@ -61,10 +68,11 @@ class TraceBuilder {
     /// infer an extent on a rank without rows.
     void settle_inferred_extents(const AbstractPtr& result);
 
-    std::int64_t extent(Space space, int probe) const { return extents_[space][probe]; }
+    std::int64_t extent(Space space, int probe) const { return extents_.at(space)[probe]; }
     Space new_edge_space(std::int64_t first, std::int64_t second);
-    /// The edges that a mask selects: the same space whenever the same mask is used.
-    Space selected_edge_space(const AbstractPtr& mask);
+    /// The edges or rows that a mask over them selects: the same space whenever the same mask is
+    /// used.
+    Space selected_space(const AbstractPtr& mask);
     /// Several blocks of the edges of `base` one after the other; the same space for the same base
     /// and size.
     Space merged_edge_space(Space base, std::int64_t first, std::int64_t second);
@@ -83,11 +91,13 @@ class TraceBuilder {
     AbstractPtr new_value(c10::IValue first, c10::IValue second);
 
     TracedProgram& traced_;
-    std::vector<std::array<std::int64_t, 2>> extents_;
+    std::map<Space, std::array<std::int64_t, 2>> extents_;
     std::map<Space, Space> merged_;     ///< merged space to its base
     std::map<Slot, Space> selected_;    ///< mask to the edges that it selects
     std::vector<c10::IValue> samples_;  ///< first probe of each slot
     AbstractPtr owned_count_;
+    AbstractPtr edges_;  ///< an input that has one entry for each edge
+    bool edges_required_ = false;
     int receiver_row_;
 };
 

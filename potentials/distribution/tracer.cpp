@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "potentials/distribution/tracer.hpp"
 
+#include <set>
+
 #include "potentials/distribution/containers.hpp"
 #include "potentials/distribution/operator_rules.hpp"
 #include "potentials/session.hpp"
@@ -86,10 +88,12 @@ class Tracer {
             case c10::prim::Constant:
                 return {lift(torch::jit::toIValue(node->output()).value_or(c10::IValue()))};
             case c10::prim::GetAttr: return {attribute(node, *inputs[0])};
-            case c10::prim::SetAttr:
-                refuse(node,
-                       "the model changes its own attribute '" + node->s(c10::attr::name) + "'");
-            case c10::prim::CallMethod: return {call_method(node, inputs)};
+            case c10::prim::SetAttr: return set_attribute(node, *inputs[0], *inputs[1]);
+            case c10::prim::CreateObject: return {create_object(node)};
+            case c10::prim::Enter: return {call_method(node, inputs, "__enter__")};
+            case c10::prim::Exit: return {call_method(node, inputs, "__exit__")};
+            case c10::prim::CallMethod:
+                return {call_method(node, inputs, node->s(c10::attr::name))};
             case c10::prim::CallFunction: return {call_free(node, inputs)};
             case c10::prim::If: return run_if(node, *inputs[0], frame);
             case c10::prim::Loop: return run_loop(node, inputs, frame);
@@ -140,10 +144,36 @@ class Tracer {
         return value;
     }
 
-    AbstractPtr call_method(const Node* node, std::vector<AbstractPtr>& inputs) {
+    /// Objects that forward makes for itself: torch.no_grad() and other context managers.
+    AbstractPtr create_object(const Node* node) {
+        const auto type = node->output()->type()->expect<c10::ClassType>();
+        auto object = c10::ivalue::Object::create(
+            c10::StrongTypePtr(type->compilation_unit(), type), type->numAttributes());
+        own_objects_.insert(object.get());
+        return fixed_value(std::move(object));
+    }
+
+    std::vector<AbstractPtr> set_attribute(const Node* node, const AbstractValue& object,
+                                           const AbstractValue& value) {
         const auto& name = node->s(c10::attr::name);
+        auto& target = object.probe[0].toObjectRef();
+        if (own_objects_.count(&target) == 0)
+            refuse(node, "the model changes its own attribute '" + name + "'");
+        if (!is_deeply_fixed(value))
+            refuse(node, "attribute '" + name +
+                             "' of an object that the model makes depends on the number of atoms "
+                             "or on data; pass the value on as a variable");
+        target.setAttr(name, concrete(value, 0));
+        return {};
+    }
+
+    AbstractPtr call_method(const Node* node, std::vector<AbstractPtr>& inputs,
+                            const std::string& name) {
         if (!inputs[0]->probe[0].isObject()) refuse(node, "method '" + name + "' of no module");
         auto& function = inputs[0]->probe[0].toObjectRef().type()->getMethod(name);
+        // __exit__ also takes an exception, of which there is none
+        while (inputs.size() < function.getSchema().arguments().size())
+            inputs.push_back(fixed_value(c10::IValue()));
         const auto outer = module_path_;
         module_path_ = inputs[0]->module_path;
         auto result = call_function(function, inputs);
@@ -205,6 +235,7 @@ class Tracer {
 
     TraceBuilder builder_;
     std::string module_path_;
+    std::set<const c10::ivalue::Object*> own_objects_;
 };
 
 TensorFacts facts_of_input(InputRole role, const torch::Tensor& tensor, const Probe& probe) {
@@ -287,6 +318,7 @@ AbstractPtr pick_output(const ModelCard& card, const std::string& key,
 
 TracedProgram trace_model(const ModelCard& card, const torch::jit::Module& module,
                           const Probe& first, const Probe& second) {
+    const torch::AutoGradMode as_the_model_leaves_it(true);
     TracedProgram traced;
     traced.folded_rows = card.rows == RowMode::Folded;
     Tracer tracer(traced,
