@@ -13,7 +13,7 @@ namespace {
 
 bool moves_integers(Collective collective) { return collective == Collective::HaloForward; }
 
-ElementType element_type(const at::Tensor& tensor, Collective collective) {
+ElementType element_type(const at::Tensor& tensor, Collective collective, const char* name) {
     const bool integers = moves_integers(collective);
     switch (tensor.scalar_type()) {
         case at::kFloat: return ElementType::Float32;
@@ -26,9 +26,8 @@ ElementType element_type(const at::Tensor& tensor, Collective collective) {
             break;
         default: break;
     }
-    TORCH_CHECK(false, "nvalchemi_lmp::", operator_name(collective), ": got elements of type ",
-                tensor.scalar_type(), ", expected float32",
-                integers ? ", float64, int32 or int64" : " or float64",
+    TORCH_CHECK(false, "nvalchemi_lmp::", name, ": got elements of type ", tensor.scalar_type(),
+                ", expected float32", integers ? ", float64, int32 or int64" : " or float64",
                 " (convert the tensor before the call and its result afterwards)");
 }
 
@@ -129,9 +128,14 @@ RowCounts check_rows(const at::Tensor& rows, bool accepts_owned_only, const char
                 "only halo_forward and owned_system_sum take owned rows alone)");
 }
 
+void check_movable(const at::Tensor& tensor, Collective collective, const char* operator_name) {
+    check_device(tensor, operator_name);
+    element_type(tensor, collective, operator_name);
+}
+
 at::Tensor apply_collective(Collective collective, const at::Tensor& input) {
     check_device(input, operator_name(collective));
-    const ElementType type = element_type(input, collective);
+    const ElementType type = element_type(input, collective, operator_name(collective));
     if (collective == Collective::SystemSum) return apply_to_values(input, type);
     return apply_to_rows(collective, input, type);
 }

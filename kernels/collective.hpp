@@ -32,6 +32,9 @@ struct RowCounts {
 /// unless `rows` is (total, *) or, where `accepts_owned_only`, (owned, *).
 RowCounts check_rows(const at::Tensor& rows, bool accepts_owned_only, const char* operator_name);
 
+/// Throws c10::Error unless `collective` moves elements of this type on this device.
+void check_movable(const at::Tensor& tensor, Collective collective, const char* operator_name);
+
 /// Apply `collective` to a tensor of this rank, without gradient. Collective over all ranks of the
 /// current exchange; without one, this process is the only rank and has no halo rows.
 ///

@@ -41,7 +41,8 @@ std::array<c10::TypedOperatorHandle<Signature>, 4> find_operators(const char* ov
             find(Collective::HaloCorrect), find(Collective::SystemSum)};
 }
 
-/// Through the dispatcher, so that a gradient can be differentiated again.
+}  // namespace
+
 Tensor call_operator(Collective collective, const Tensor& input) {
     static const auto operators = find_operators<PlainSignature>("");
     return operators[static_cast<std::size_t>(collective)].call(input);
@@ -51,6 +52,8 @@ TensorAndToken call_operator(Collective collective, const Tensor& input, const T
     static const auto operators = find_operators<OrderedSignature>("ordered");
     return operators[static_cast<std::size_t>(collective)].call(input, token);
 }
+
+namespace {
 
 /// Identifies the current exchange, for comparison only.
 std::int64_t current_exchange_id() {

@@ -13,6 +13,12 @@ namespace nvalchemi {
 /// A result and the token that the next exchange takes.
 using TensorAndToken = std::tuple<at::Tensor, at::Tensor>;
 
+/// Call the operator of `collective` through the dispatcher, so that what is composed of it can be
+/// differentiated, any number of times.
+at::Tensor call_operator(Collective collective, const at::Tensor& input);
+TensorAndToken call_operator(Collective collective, const at::Tensor& input,
+                             const at::Tensor& token);
+
 /// Apply `collective` to a tensor of this rank; differentiable any number of times.
 ///
 /// The backward pass applies the transpose by calling the operators themselves, so it is collective

@@ -48,6 +48,8 @@ class NVALCHEMI_KERNELS_EXPORT HaloExchange {
     virtual std::int64_t total_rows() const = 0;
     /// Number of ranks (at least 1).
     virtual int ranks() const = 0;
+    /// Number of this rank, from 0. No operator depends on it; a model may ask for it.
+    virtual int rank() const { return 0; }
 
     /// Overwrite the halo rows of `rows` (total_rows() rows) with their owners' rows.
     virtual void forward(const RowBlock& rows) = 0;

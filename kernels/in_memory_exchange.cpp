@@ -90,6 +90,7 @@ class RankExchange final : public HaloExchange {
         return rows_.owned + static_cast<std::int64_t>(rows_.halo.size());
     }
     int ranks() const override { return ranks_; }
+    int rank() const override { return rank_; }
 
     void forward(const RowBlock& rows) override {
         check_rows(rows, "forward");

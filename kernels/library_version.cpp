@@ -8,6 +8,15 @@
 
 namespace nvalchemi {
 
+namespace {
+
+/// Found in the file by who must know before the library is opened: under another torch its
+/// initialisers could end the process.
+[[gnu::used]] constexpr char kBuiltFor[] =
+    "nvalchemi-kernels-built-for-torch=" NVALCHEMI_TORCH_VERSION;
+
+}  // namespace
+
 std::string library_version() { return NVALCHEMI_VERSION; }
 
 std::string library_path() {

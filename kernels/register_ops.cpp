@@ -17,16 +17,18 @@
 #include "kernels/collective.hpp"
 #include "kernels/collective_autograd.hpp"
 #include "kernels/exchange_slot.hpp"
+#include "kernels/intent_verbs.hpp"
 #include "kernels/library_version.hpp"
 
 namespace nvalchemi {
 
 namespace {
 
-/// All operators. Rows are `(n_rows, *)`: the owned rows of this rank, then its halo rows;
-/// halo_forward and owned_system_sum also take the owned rows alone. Overloads `ordered` thread a
-/// scalar token through the exchanges of a model (see collective_autograd.hpp).
-constexpr const char* kSchemas[] = {
+/// Operators whose result depends on the exchange that is current when they are called. Rows are
+/// `(n_rows, *)`: the owned rows of this rank, then its halo rows; halo_forward, owned_system_sum
+/// and most intent verbs also take the owned rows alone. Overloads `ordered` thread a scalar token
+/// through the exchanges of a model (see collective_autograd.hpp).
+constexpr const char* kExchangeOperators[] = {
     // halo rows := their owners' rows                                             (n_rows, *)
     "halo_forward(Tensor rows) -> Tensor",
     "halo_forward.ordered(Tensor rows, Tensor token) -> (Tensor rows, Tensor token)",
@@ -42,8 +44,30 @@ constexpr const char* kSchemas[] = {
     // sum over the owned rows of all ranks, the same on every rank                (*)
     "owned_system_sum(Tensor rows) -> Tensor",
     "owned_system_sum.ordered(Tensor rows, Tensor token) -> (Tensor sum, Tensor token)",
-    // the same rows; their halo rows receive no gradient. Not collective          (n_rows, *)
+    // --- intent verbs: what a model's author calls (see intent_verbs.hpp) ---
+    // halo rows := their owners' rows; rows of no atom are kept             (n_rows + any, *)
+    "refresh_neighbors(Tensor x) -> Tensor",
+    "refresh_neighbors.ordered(Tensor x, Tensor token) -> (Tensor x, Tensor token)",
+    // all copies of a row := their sum; rows of no atom are kept            (n_rows + any, *)
+    "scatter_to_owners(Tensor x) -> Tensor",
+    "scatter_to_owners.ordered(Tensor x, Tensor token) -> (Tensor x, Tensor token)",
+    // sum of owned rows for each system, over all ranks or of this one alone   (n_systems, *)
+    "system_sum.by_index(Tensor values, Tensor index, int n_systems, str scope=\"owned\")"
+    " -> Tensor",
+    "system_sum.by_index_ordered(Tensor values, Tensor index, int n_systems, Tensor token,"
+    " str scope=\"owned\") -> (Tensor sum, Tensor token)",
+    // what the exchange looks like. Not collective
+    "current_dd_context() -> (bool is_distributed, int rank, int world_size, int n_owned,"
+    " int n_padded)",
+};
+
+/// Operators that are not collective.
+constexpr const char* kLocalOperators[] = {
+    // the same rows; their halo rows receive no gradient                          (n_rows, *)
     "drop_halo_gradient(Tensor(a) rows) -> Tensor(a)",
+    // the same tensor (intent verbs)                                              any shape
+    "to_local(Tensor(a) x) -> Tensor(a)",
+    "autograd_target(Tensor(a) x) -> Tensor(a)",
     // "version|file" of the library that registered the operators
     "library_info() -> str",
     // address of the function that finds a thread's exchange, for a second copy of the library
@@ -83,6 +107,21 @@ void implement(torch::Library& library) {
     library.impl(ordered.c_str(), torch::dispatch(autograd, &with_gradient_ordered<collective>));
 }
 
+void implement_intent_verbs(torch::Library& library) {
+    const auto implement = [&library](const char* name, auto* function) {
+        library.impl(name, torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, function));
+    };
+    implement("to_local", &to_local);
+    implement("autograd_target", &autograd_target);
+    implement("refresh_neighbors", &refresh_neighbors);
+    implement("refresh_neighbors.ordered", &refresh_neighbors_ordered);
+    implement("scatter_to_owners", &scatter_to_owners);
+    implement("scatter_to_owners.ordered", &scatter_to_owners_ordered);
+    implement("system_sum.by_index", &system_sum_by_index);
+    implement("system_sum.by_index_ordered", &system_sum_by_index_ordered);
+    implement("current_dd_context", &current_dd_context);
+}
+
 std::string library_info() { return library_version() + "|" + library_path(); }
 
 std::int64_t exchange_slot_address() {
@@ -90,7 +129,13 @@ std::int64_t exchange_slot_address() {
 }
 
 void define_operators(torch::Library& library) {
-    for (const char* schema : kSchemas) library.def(schema);
+    // "Conservative" makes an operator one that TorchScript calls each time, in the order of the
+    // program. Where its arguments are constants, freezing a model would otherwise call it, outside
+    // of any exchange, and keep the result: the sum of ones over ranks would always be 1.
+    for (const char* schema : kExchangeOperators) {
+        library.def(torch::schema(schema, c10::AliasAnalysisKind::CONSERVATIVE));
+    }
+    for (const char* schema : kLocalOperators) library.def(schema);
     implement<Collective::HaloForward>(library);
     implement<Collective::HaloReverse>(library);
     implement<Collective::HaloCorrect>(library);
@@ -104,6 +149,7 @@ void define_operators(torch::Library& library) {
                  torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &drop_halo_gradient));
     library.impl("library_info", torch::dispatch(composite, &library_info));
     library.impl("exchange_slot", torch::dispatch(composite, &exchange_slot_address));
+    implement_intent_verbs(library);
 }
 
 /// Result of an operator without arguments that another copy of this library may have registered.

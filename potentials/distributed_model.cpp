@@ -55,6 +55,7 @@ DistributedModel::DistributedModel(const ModelCard& card, const torch::jit::Modu
         trace_model(card, module, make_probe(card, device, 0), make_probe(card, device, 1));
     distribute(traced, card);
     exchanges_ = planned_exchanges(traced);
+    adapter_uses_ = traced.adapter_uses;
     if (edge_moments) moment_degree_ = scale_sender_gathers(traced);
     program_ = std::move(traced.program);
 }

@@ -25,6 +25,7 @@ class DistributedModel {
                         bool edge_moments = false) const;
 
     const std::vector<PlannedExchange>& exchanges() const { return exchanges_; }
+    const std::vector<AdapterUse>& adapter_uses() const { return adapter_uses_; }
 
   private:
     std::vector<torch::Tensor> owned_forces(std::vector<torch::Tensor> outputs,
@@ -35,6 +36,7 @@ class DistributedModel {
     FlatProgram program_;
     int moment_degree_ = 0;
     std::vector<PlannedExchange> exchanges_;
+    std::vector<AdapterUse> adapter_uses_;
 };
 
 /// The archive as it is, evaluated on a whole system without halo rows.

@@ -11,6 +11,7 @@
 #include "potentials/elements.hpp"
 #include "spec/json_cursor.hpp"
 #include "spec/parse_mlip_spec.hpp"
+#include "spec/presets.hpp"
 
 namespace nvalchemi {
 
@@ -145,8 +146,8 @@ void read_edges(const JsonCursor& edges, ModelCard& card) {
 }
 
 /// Facts of the model that the graph alone does not show.
-void read_optional(const JsonCursor& document, ModelCard& card) {
-    if (const auto spec = document.find("spec")) card.spec = read_mlip_spec(*spec);
+void read_optional(const JsonCursor& document, ModelCard& card, const ReadOptions& spec_reading) {
+    if (const auto spec = document.find("spec")) card.spec = read_mlip_spec(*spec, spec_reading);
     if (const auto reference = document.find("reference")) {
         card.reference = read_card_reference(*reference, card.species);
     }
@@ -175,6 +176,10 @@ const Spec* find_role(const std::vector<Spec>& specs, Role role) {
 
 }  // namespace
 
+const MLIPSpec& ModelCard::distribution() const {
+    return spec ? *spec : *find_preset("SPEC_MPNN_HALO");
+}
+
 const OutputSpec* ModelCard::find_output(OutputRole role) const { return find_role(outputs, role); }
 
 const InputSpec* ModelCard::find_input(InputRole role) const {
@@ -182,7 +187,8 @@ const InputSpec* ModelCard::find_input(InputRole role) const {
     return input ? input : find_role(arguments, role);
 }
 
-ModelCard parse_model_card(const std::string& json_text, const std::string& document) {
+ModelCard parse_model_card(const std::string& json_text, const std::string& document,
+                           const ReadOptions& spec_reading) {
     const JsonCursor root = JsonCursor::parse(json_text, document);
     check_format(root);
     ModelCard card;
@@ -200,7 +206,7 @@ ModelCard parse_model_card(const std::string& json_text, const std::string& docu
     card.outputs = read_card_outputs(root.at("outputs"));
     card.forces = root.at("forces").as_one_of(kForceSources);
     card.operator_libraries = root.at("ops", "an empty array if none is needed").as_names();
-    read_optional(root, card);
+    read_optional(root, card, spec_reading);
     check_card_consistency(root, card);
     return card;
 }

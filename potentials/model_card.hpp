@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "spec/mlip_spec.hpp"
+#include "spec/read_options.hpp"
 
 namespace nvalchemi {
 
@@ -106,14 +107,18 @@ struct ModelCard {
     /// Triplets of edges share their receiver (card key "triplets": "by_receiver").
     bool triplets_by_receiver = false;
 
+    /// The spec, or the preset SPEC_MPNN_HALO where the card has none.
+    const MLIPSpec& distribution() const;
     const OutputSpec* find_output(OutputRole role) const;
     /// Among `inputs`, then `arguments`.
     const InputSpec* find_input(InputRole role) const;
 };
 
 /// Parse and validate a card. `document` names the source in messages (a path).
+/// `spec_reading` applies to the distribution spec inside.
 /// Throws SpecError with the JSON pointer, what was found, what was expected and what to do.
-ModelCard parse_model_card(const std::string& json_text, const std::string& document);
+ModelCard parse_model_card(const std::string& json_text, const std::string& document,
+                           const ReadOptions& spec_reading = {});
 
 }  // namespace nvalchemi
 

@@ -105,8 +105,30 @@ Assembled evaluate_parts(const ModelCard& card, const DistributedModel& model,
     return sum;
 }
 
-[[noreturn]] void refuse(const ModelCard& card, std::int64_t atoms, const char* quantity,
-                         const Deviation& found) {
+/// The failure table of operator adapters: what each operator of the spec may lack.
+std::string adapter_advice(const ModelCard& card, const DistributedModel& model) {
+    const auto& adapters = card.distribution().distribution.custom_ops;
+    std::string text;
+    for (std::size_t k = 0; k < adapters.size(); ++k) {
+        const auto& adapter = adapters[k];
+        if (model.adapter_uses()[k].places.empty()) continue;
+        text += " Operator " + adapter.op + ":";
+        if (adapter.output_transforms.empty())
+            text +=
+                " if an output holds parts of sums on halo rows, declare scatter_outputs on it; if "
+                "it is a sum over atoms, declare slice_owned on its rows and all_reduce_sum on it.";
+        else if (adapter.arg_transforms.empty())
+            text +=
+                " if an output is a sum over atoms, declare slice_owned on its rows, so that each "
+                "atom counts once.";
+        else
+            text += " compare its transforms with what it computes.";
+    }
+    return text;
+}
+
+[[noreturn]] void refuse(const ModelCard& card, const DistributedModel& model, std::int64_t atoms,
+                         const char* quantity, const Deviation& found) {
     char numbers[96];
     std::snprintf(numbers, sizeof numbers, " differ by %.3g (largest %.3g)", found.largest,
                   found.scale);
@@ -114,7 +136,8 @@ Assembled evaluate_parts(const ModelCard& card, const DistributedModel& model,
                      " atoms in parts does not reproduce the undecomposed model: " + quantity +
                      numbers +
                      ". The model uses something that the distribution pass does not follow; it "
-                     "cannot be run in parallel as it is");
+                     "cannot be run in parallel as it is." +
+                     adapter_advice(card, model));
 }
 
 /// Parts against the whole, up to rounding: measured by summing the edges in another order.
@@ -137,7 +160,7 @@ void compare(const ModelCard& card, const torch::jit::Module& module, const Dist
         const double tolerance =
             std::max(100 * noise[k].largest, floor * std::max(found[k].scale, 1e-3));
         if (!(found[k].largest <= tolerance))
-            refuse(card, structure.size(), QUANTITIES[k], found[k]);
+            refuse(card, model, structure.size(), QUANTITIES[k], found[k]);
     }
 }
 

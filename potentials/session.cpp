@@ -10,15 +10,17 @@
 #include "potentials/archive.hpp"
 #include "potentials/distributed_model.hpp"
 #include "potentials/self_test.hpp"
+#include "potentials/spec_against_card.hpp"
 
 namespace nvalchemi {
 
 namespace {
 
 ModelCard read_card(const std::string& archive, const SessionOptions& options) {
-    if (options.card_text) return parse_model_card(*options.card_text, options.card_path);
+    if (options.card_text)
+        return parse_model_card(*options.card_text, options.card_path, options.spec_reading);
     if (const auto text = read_embedded_card(archive, options.path))
-        return parse_model_card(*text, options.path + ":nvalchemi.json");
+        return parse_model_card(*text, options.path + ":nvalchemi.json", options.spec_reading);
     throw ModelError(options.path +
                      ": got an archive without a model card, expected the extra file "
                      "'nvalchemi.json' inside it or a file NAME.card.json beside it; "
@@ -47,7 +49,15 @@ std::string listing_of(const DistributedModel& model) {
         if (!exchange.module.empty()) text += ", module " + exchange.module;
         text += "\n";
     }
-    return text.empty() ? "no exchanges\n" : text;
+    if (text.empty()) text = "no exchanges\n";
+    for (const auto& use : model.adapter_uses()) {
+        text += "spec " + use.pointer + ": " + use.target + ": " + use.action;
+        if (use.places.empty()) text += "; not called by this model";
+        for (const auto& place : use.places)
+            text += (&place == &use.places[0] ? "; at " : ", ") + place;
+        text += "\n";
+    }
+    return text;
 }
 
 void check_exchange_count(const ModelCard& card, const DistributedModel& model) {
@@ -80,6 +90,8 @@ Session::Session(const std::string& archive, const SessionOptions& options)
     // The optimising executor recompiles for every shape and gains nothing on these models.
     torch::jit::setGraphExecutorOptimize(false);
     load_operator_libraries(card.operator_libraries);
+    load_operator_libraries(options.operator_libraries);
+    check_spec_against_card(card);
     impl_->device = select_device(options.device);
     // Analysis and self-test need host memory, whatever the device.
     impl_->module = load_module(archive, options.path, torch::kCPU);
@@ -111,6 +123,10 @@ Evaluation Session::evaluate_undecomposed(const AtomGraph& graph) {
 
 const std::vector<ExchangeEvent>& Session::schedule(bool edge_moments) const {
     return edge_moments ? impl_->moment_schedule : impl_->schedule;
+}
+
+const std::vector<AdapterUse>& Session::adapter_uses() const {
+    return impl_->model->adapter_uses();
 }
 
 std::string Session::listing() const { return listing_of(*impl_->model); }

@@ -10,6 +10,7 @@
 
 #include "kernels/halo_exchange.hpp"
 #include "kernels/in_memory_exchange.hpp"
+#include "potentials/adapter_use.hpp"
 #include "potentials/atom_graph.hpp"
 #include "potentials/model_card.hpp"
 
@@ -31,12 +32,14 @@ class NotFiniteError : public ModelError {
 };
 
 struct SessionOptions {
-    std::string path;                      ///< of the archive, for messages
-    std::optional<std::string> card_text;  ///< replaces the embedded card
-    std::string card_path;                 ///< for messages
-    std::optional<MLIPSpec> spec;          ///< overrides the card's spec
-    std::string device = "auto";           ///< auto | cpu | cuda | cuda:N
-    int threads = 0;                       ///< intra-operator threads; 0: leave as they are
+    std::string path;                             ///< of the archive, for messages
+    std::optional<std::string> card_text;         ///< replaces the embedded card
+    std::string card_path;                        ///< for messages
+    std::optional<MLIPSpec> spec;                 ///< overrides the card's spec
+    std::vector<std::string> operator_libraries;  ///< loaded before the archive, after the card's
+    ReadOptions spec_reading;                     ///< of the card's spec
+    std::string device = "auto";                  ///< auto | cpu | cuda | cuda:N
+    int threads = 0;                              ///< intra-operator threads; 0: leave as they are
     /// Make the model ready for evaluate(..., edge_moments = true): the exact heat flux.
     bool edge_moments = false;
     bool self_test = true;  ///< compare a small decomposition with the undecomposed model at load
@@ -67,6 +70,9 @@ class Session {
 
     /// Readable listing: one line for each exchange with width, state and source line.
     std::string listing() const;
+
+    /// What the adapters of the distribution spec apply to in this model.
+    const std::vector<AdapterUse>& adapter_uses() const;
 
     std::string device_name() const;
     static std::string torch_version_built();

@@ -16,13 +16,16 @@ struct JsonCursor::Document {
 };
 
 JsonCursor::JsonCursor(std::shared_ptr<const Document> document, const JsonValue* value,
-                       std::string pointer)
-    : document_(std::move(document)), value_(value), pointer_(std::move(pointer)) {}
+                       std::string pointer, std::string key)
+    : document_(std::move(document)),
+      value_(value),
+      pointer_(std::move(pointer)),
+      key_(std::move(key)) {}
 
 JsonCursor JsonCursor::parse(const std::string& text, const std::string& document,
-                             const std::string& root) {
-    auto parsed =
-        std::make_shared<const Document>(Document{document, parse_json(text, document, root)});
+                             const std::string& root, const ReadOptions& options) {
+    auto parsed = std::make_shared<const Document>(
+        Document{document, parse_json(text, document, root, options)});
     const JsonValue* top = &parsed->value;
     return JsonCursor(std::move(parsed), top, root);
 }
@@ -101,12 +104,24 @@ std::vector<std::pair<std::string, JsonCursor>> JsonCursor::members() const {
     return result;
 }
 
-void JsonCursor::allow_only(const std::vector<std::string>& known) const {
+std::vector<JsonCursor> JsonCursor::unknown_members(const std::vector<std::string>& known) const {
+    std::vector<JsonCursor> unknown;
     for (const auto& [key, value] : object()) {
-        if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-        child(key, value)
-            .fail("got the unknown key " + in_quotes(key) + ", expected one of " +
-                  quoted_list(known));
+        if (std::find(known.begin(), known.end(), key) == known.end()) {
+            unknown.push_back(child(key, value));
+        }
+    }
+    return unknown;
+}
+
+std::string JsonCursor::unknown_key_problem(const std::vector<std::string>& known) const {
+    return "got the unknown key " + in_quotes(key_) + ", expected " +
+           (known.size() > 1 ? "one of " : "only ") + quoted_list(known);
+}
+
+void JsonCursor::allow_only(const std::vector<std::string>& known) const {
+    for (const JsonCursor& member : unknown_members(known)) {
+        member.fail(member.unknown_key_problem(known));
     }
 }
 
@@ -123,9 +138,13 @@ std::optional<JsonCursor> JsonCursor::find(const std::string& key) const {
     return std::nullopt;
 }
 
+std::string JsonCursor::mismatch(const std::string& expected, const std::string& remedy) const {
+    return "got " + describe(*value_) + ", expected " + expected +
+           (remedy.empty() ? "" : " (" + remedy + ")");
+}
+
 void JsonCursor::refuse(const std::string& expected, const std::string& remedy) const {
-    fail("got " + describe(*value_) + ", expected " + expected +
-         (remedy.empty() ? "" : " (" + remedy + ")"));
+    fail(mismatch(expected, remedy));
 }
 
 void JsonCursor::refuse_other_than(const std::vector<std::string>& known) const {
@@ -137,7 +156,7 @@ void JsonCursor::fail(const std::string& problem) const {
 }
 
 JsonCursor JsonCursor::child(const std::string& token, const JsonValue& value) const {
-    return JsonCursor(document_, &value, json_pointer_child(pointer_, token));
+    return JsonCursor(document_, &value, json_pointer_child(pointer_, token), token);
 }
 
 const JsonObject& JsonCursor::object() const {

@@ -8,27 +8,24 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "spec/json_value.hpp"
+#include "spec/named_value.hpp"
+#include "spec/read_options.hpp"
 
 namespace nvalchemi {
-
-/// A string of the format and what it means.
-template <typename Value>
-struct NamedValue {
-    const char* name;
-    Value value;
-};
 
 /// A place in a parsed document: knows the document's name and its own JSON pointer, reads
 /// strictly (no conversion between types) and throws SpecError naming both. Copies share the
 /// document and are cheap.
 class JsonCursor {
   public:
-    /// Parse `text`; `root` is the pointer under which its top value is reported.
+    /// Parse `text`; `root` is the pointer under which its top value is reported. Lenient options
+    /// accept a key that occurs twice in one object; nothing else here depends on them.
     static JsonCursor parse(const std::string& text, const std::string& document,
-                            const std::string& root = "");
+                            const std::string& root = "", const ReadOptions& options = {});
 
     const std::string& document() const;
     const std::string& pointer() const { return pointer_; }
@@ -63,13 +60,18 @@ class JsonCursor {
 
     /// The members of an object in the order of the text: key, value.
     std::vector<std::pair<std::string, JsonCursor>> members() const;
+    /// The members of an object whose keys are not in `known`.
+    std::vector<JsonCursor> unknown_members(const std::vector<std::string>& known) const;
+    /// `got the unknown key <last token of the pointer>, expected one of <known>`.
+    std::string unknown_key_problem(const std::vector<std::string>& known) const;
     /// Refuse every key of this object that is not in `known`.
     void allow_only(const std::vector<std::string>& known) const;
     /// The member of this object, which must be there. `remedy` ends the message.
     JsonCursor at(const std::string& key, const std::string& remedy = "") const;
     std::optional<JsonCursor> find(const std::string& key) const;
 
-    /// `got <this value>, expected <expected> (<remedy>)`.
+    /// `got <this value>, expected <expected> (<remedy>)`, as text or thrown.
+    std::string mismatch(const std::string& expected, const std::string& remedy = "") const;
     [[noreturn]] void refuse(const std::string& expected, const std::string& remedy = "") const;
     /// `got <this value>, expected one of <known>`.
     [[noreturn]] void refuse_other_than(const std::vector<std::string>& known) const;
@@ -79,13 +81,14 @@ class JsonCursor {
   private:
     struct Document;
     JsonCursor(std::shared_ptr<const Document> document, const JsonValue* value,
-               std::string pointer);
+               std::string pointer, std::string key = "");
     JsonCursor child(const std::string& token, const JsonValue& value) const;
     const JsonObject& object() const;
 
     std::shared_ptr<const Document> document_;
     const JsonValue* value_;
     std::string pointer_;
+    std::string key_;  ///< last token of the pointer, without its escapes
 };
 
 }  // namespace nvalchemi

@@ -4,8 +4,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <unordered_set>
+#include <unordered_map>
 
+#include "spec/format/doubts.hpp"
 #include "spec/spec_error.hpp"
 
 namespace nvalchemi {
@@ -57,8 +58,9 @@ class TreeBuilder {
     using string_t = nlohmann::json::string_t;
     using binary_t = nlohmann::json::binary_t;
 
-    TreeBuilder(const std::string& text, const std::string& document, const std::string& root)
-        : text_(text), document_(document), root_(root) {}
+    TreeBuilder(const std::string& text, const std::string& document, const std::string& root,
+                const ReadOptions& options)
+        : text_(text), document_(document), root_(root), doubts_(options) {}
 
     bool null() { return add({}); }
     bool boolean(bool value) { return add({value}); }
@@ -80,10 +82,12 @@ class TreeBuilder {
 
     bool key(string_t& name) {
         Level& level = open_.back();
-        if (!level.seen.insert(name).second) {
-            throw SpecError(document_, json_pointer_child(pointer(), name),
-                            "got the key " + in_quotes(name) +
-                                " twice, expected each key once (remove one of the two)");
+        const std::size_t next = std::get<JsonObject>(level.container.content).size();
+        if (!level.members.emplace(name, next).second) {
+            doubts_.raise(document_, json_pointer_child(pointer(), name),
+                          "got the key " + in_quotes(name) +
+                              " twice, expected each key once (remove one of the two)",
+                          "its last value counts");
         }
         level.key = std::move(name);
         return true;
@@ -109,8 +113,8 @@ class TreeBuilder {
   private:
     struct Level {
         JsonValue container;
-        std::string key;                       ///< of the member being read, for objects
-        std::unordered_set<std::string> seen;  ///< keys so far
+        std::string key;  ///< of the member being read, for objects
+        std::unordered_map<std::string, std::size_t> members;  ///< place of each key so far
     };
 
     /// JSON pointer of the innermost open container.
@@ -146,23 +150,33 @@ class TreeBuilder {
         } else if (auto* array = std::get_if<JsonArray>(&open_.back().container.content)) {
             array->push_back(std::move(value));
         } else {
-            std::get<JsonObject>(open_.back().container.content)
-                .emplace_back(std::move(open_.back().key), std::move(value));
+            set_member(open_.back(), std::move(value));
         }
         return true;
+    }
+
+    static void set_member(Level& level, JsonValue value) {
+        auto& object = std::get<JsonObject>(level.container.content);
+        const std::size_t place = level.members.at(level.key);
+        if (place == object.size()) {
+            object.emplace_back(std::move(level.key), std::move(value));
+        } else {
+            object[place].second = std::move(value);
+        }
     }
 
     const std::string& text_;
     const std::string& document_;
     const std::string& root_;
+    Doubts doubts_;
     std::vector<Level> open_;
     std::optional<JsonValue> result_;
 };
 
 }  // namespace
 
-JsonValue parse_json(const std::string& text, const std::string& document,
-                     const std::string& root) {
+JsonValue parse_json(const std::string& text, const std::string& document, const std::string& root,
+                     const ReadOptions& options) {
     // The parsing library skips a byte order mark without a word.
     if (text.starts_with("\xEF\xBB\xBF")) {
         throw SpecError(document, root,
@@ -173,7 +187,7 @@ JsonValue parse_json(const std::string& text, const std::string& document,
         throw SpecError(document, root,
                         "got an empty text, expected a JSON object (is the file complete?)");
     }
-    TreeBuilder builder(text, document, root);
+    TreeBuilder builder(text, document, root, options);
     nlohmann::json::sax_parse(text, &builder);
     return builder.take();
 }

@@ -12,7 +12,8 @@ namespace nvalchemi {
 class SpecError : public std::runtime_error {
   public:
     SpecError(std::string document, std::string pointer, const std::string& problem)
-        : std::runtime_error(document + " " + (pointer.empty() ? "/" : pointer) + ": " + problem),
+        : std::runtime_error(document + " " + (pointer.empty() ? "/" : printable(pointer)) + ": " +
+                             problem),
           document_(std::move(document)),
           pointer_(std::move(pointer)) {}
 
@@ -22,6 +23,19 @@ class SpecError : public std::runtime_error {
     const std::string& pointer() const { return pointer_; }
 
   private:
+    /// A key can hold any character: a line break, or a NUL, which would end the message.
+    static std::string printable(const std::string& pointer) {
+        constexpr char kHex[] = "0123456789abcdef";
+        std::string result;
+        for (const char c : pointer) {
+            const auto byte = static_cast<unsigned char>(c);
+            const bool is_control = byte < 0x20 || byte == 0x7F;
+            result += is_control ? std::string("\\x") + kHex[byte >> 4] + kHex[byte & 0xF]
+                                 : std::string(1, c);
+        }
+        return result;
+    }
+
     std::string document_;
     std::string pointer_;
 };

@@ -4,157 +4,27 @@
 #include <algorithm>
 #include <set>
 
+#include "potentials/distribution/program_editor.hpp"
 #include "potentials/distribution/row_states.hpp"
 #include "potentials/session.hpp"
+#include "spec/json_value.hpp"
+#include "spec/spec_error.hpp"
 
 namespace nvalchemi {
 
 namespace {
 
-/// Edits a traced program in place.
-class ProgramEditor {
-  public:
-    explicit ProgramEditor(TracedProgram& traced) : traced_(traced) {}
-
-    Slot new_slot(Slot like) {
-        traced_.facts.push_back(traced_.facts[like]);
-        traced_.alias_set.push_back(next_alias_set());
-        return traced_.program.slot_count++;
-    }
-
-    void insert(std::size_t at, Instruction instruction, Effect effect) {
-        traced_.program.code.insert(traced_.program.code.begin() + at, std::move(instruction));
-        traced_.effects.insert(traced_.effects.begin() + at, std::move(effect));
-    }
-
-    /// Insert a call of a registered operator; returns the slot of its result.
-    Slot insert_call(std::size_t at, const std::string& name, const std::string& overload,
-                     std::vector<Operand> inputs, Slot like, Effect effect = {}) {
-        Instruction instruction;
-        instruction.name = name;
-        instruction.run = registered_operator(name, overload);
-        instruction.inputs = std::move(inputs);
-        instruction.outputs = {new_slot(like)};
-        const Slot result = instruction.outputs[0];
-        if (at > 0) {
-            instruction.source = traced_.program.code[at - 1].source;
-            instruction.module = traced_.program.code[at - 1].module;
-        }
-        insert(at, std::move(instruction), std::move(effect));
-        return result;
-    }
-
-    void replace_reads(std::size_t from, Slot old_slot, Slot new_slot) {
-        for (std::size_t at = from; at < traced_.program.code.size(); ++at)
-            replace_reads_of(at, old_slot, new_slot);
-        for (auto& output : traced_.program.outputs) replace_in(output, old_slot, new_slot);
-    }
-
-    void replace_reads_of(std::size_t at, Slot old_slot, Slot new_slot) {
-        for (auto& input : traced_.program.code[at].inputs) replace_in(input, old_slot, new_slot);
-        for (auto& slot : traced_.effects[at].reads_any_row)
-            if (slot == old_slot) slot = new_slot;
-        if (traced_.effects[at].mutates == old_slot) traced_.effects[at].mutates = new_slot;
-    }
-
-    /// True if another slot with the same storage is read from instruction `from` on.
-    bool shares_storage_later(Slot slot, std::size_t from) const {
-        for (std::size_t at = from; at < traced_.program.code.size(); ++at) {
-            bool found = false;
-            auto instruction = traced_.program.code[at];
-            for (auto& input : instruction.inputs)
-                input.for_each_slot([&](Slot& other) {
-                    found |= other != slot && traced_.alias_set[other] >= 0 &&
-                             traced_.alias_set[other] == traced_.alias_set[slot];
-                });
-            if (found) return true;
-        }
-        return false;
-    }
-
-    bool is_written_later(Slot slot, std::size_t from) const {
-        for (std::size_t at = from; at < traced_.program.code.size(); ++at) {
-            const auto mutated = traced_.effects[at].mutates;
-            if (mutated != NO_SLOT && traced_.alias_set[mutated] == traced_.alias_set[slot])
-                return true;
-        }
-        return false;
-    }
-
-    /// Number of instructions before `limit` after which `slot` holds its value; nothing if it is
-    /// written later through another tensor that shares its storage.
-    std::optional<std::size_t> settled_after(Slot slot, std::size_t limit) const {
-        std::size_t settled = 0;
-        for (std::size_t at = 0; at < traced_.program.code.size(); ++at) {
-            const auto& outputs = traced_.program.code[at].outputs;
-            const auto mutated = traced_.effects[at].mutates;
-            const bool writes =
-                std::find(outputs.begin(), outputs.end(), slot) != outputs.end() ||
-                (mutated != NO_SLOT && traced_.alias_set[mutated] == traced_.alias_set[slot]);
-            if (!writes) continue;
-            if (at >= limit) break;
-            settled = at + 1;
-        }
-        if (is_written_later(slot, settled) && shares_storage_later(slot, settled))
-            return std::nullopt;
-        return settled;
-    }
-
-  private:
-    static void replace_in(Operand& operand, Slot old_slot, Slot new_slot) {
-        operand.for_each_slot([&](Slot& slot) {
-            if (slot == old_slot) slot = new_slot;
-        });
-    }
-    int next_alias_set() const {
-        return 1 + *std::max_element(traced_.alias_set.begin(), traced_.alias_set.end());
-    }
-
-    TracedProgram& traced_;
-};
-
-/// Drop what no declared output depends on. A write is kept while its storage is read.
-void remove_dead(TracedProgram& traced) {
-    std::set<Slot> live;
-    std::set<int> live_storage;
-    const auto mark = [&](Slot& slot) {
-        live.insert(slot);
-        if (traced.alias_set[slot] >= 0) live_storage.insert(traced.alias_set[slot]);
-    };
-    for (auto& output : traced.program.outputs) output.for_each_slot(mark);
-    std::vector<bool> kept(traced.program.code.size(), false);
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (std::size_t at = kept.size(); at-- > 0;) {
-            if (kept[at]) continue;
-            auto& instruction = traced.program.code[at];
-            const auto mutated = traced.effects[at].mutates;
-            const bool needed =
-                traced.effects[at].must_run ||
-                std::any_of(instruction.outputs.begin(), instruction.outputs.end(),
-                            [&](Slot slot) { return live.count(slot) > 0; }) ||
-                (mutated != NO_SLOT && live_storage.count(traced.alias_set[mutated]) > 0);
-            if (!needed) continue;
-            kept[at] = changed = true;
-            for (auto& input : instruction.inputs) input.for_each_slot(mark);
-        }
-    }
-    std::size_t next = 0;
-    std::erase_if(traced.program.code, [&](auto&) { return !kept[next++]; });
-    next = 0;
-    std::erase_if(traced.effects, [&](auto&) { return !kept[next++]; });
-}
-
 class DistributionPass {
   public:
-    explicit DistributionPass(TracedProgram& traced) : traced_(traced), edit_(traced) {}
+    DistributionPass(TracedProgram& traced, const ModelCard& card)
+        : traced_(traced), edit_(traced), card_(card), spec_(card.distribution()) {}
 
-    void run(const ModelCard& card) {
+    void run() {
         remove_dead(traced_);
         correct_sender_sums();
         while (mend_first_shortfall()) {
         }
-        sum_declared_outputs(card);
+        sum_declared_outputs();
         require_partial_scalars();
         shield_fresh_rows();
         note_whole_outputs();
@@ -163,6 +33,21 @@ class DistributionPass {
     }
 
   private:
+    const StoragePolicy& policy() const { return spec_.distribution.policy; }
+    bool folds_sums() const {
+        return policy().has_halo() && policy().scatter_mode == ScatterMode::HaloCorrection;
+    }
+    bool refreshes_reads() const {
+        return policy().has_halo() && policy().gather_mode == GatherMode::HaloRead;
+    }
+
+    [[noreturn]] void refuse_by_spec(std::size_t at, const std::string& need,
+                                     const std::string& remedy) const {
+        throw ModelError("cannot distribute the model: " + describe(traced_.program.code[at]) +
+                         ": " + need + ", which the distribution spec does not allow; expected " +
+                         remedy);
+    }
+
     Effect exchange_effect() const {
         Effect effect;
         effect.rows = Effect::Rows::Complete;
@@ -175,6 +60,9 @@ class DistributionPass {
     void correct_sender_sums() {
         for (std::size_t at = 0; at < traced_.program.code.size(); ++at) {
             if (!traced_.effects[at].corrects) continue;
+            if (!folds_sums())
+                refuse_by_spec(at, "sums over senders have to be folded into their owners' rows",
+                               "policy \"halo\" with scatter_mode \"halo_correction\"");
             const auto target = traced_.program.code[at].inputs[0];
             const bool in_place = traced_.effects[at].mutates != NO_SLOT;
             if (target.slot == NO_SLOT)
@@ -229,6 +117,9 @@ class DistributionPass {
     void replicate(const Shortfall& shortfall) {
         auto known = replicated_.find(shortfall.slot);
         auto at = shortfall.instruction;
+        if (!spec_.system_reductions)
+            refuse_by_spec(at, "it needs a sum over the atoms of the whole system",
+                           "system_reductions true");
         if (known == replicated_.end()) {
             Effect effect;
             effect.is_exchange = true;
@@ -279,9 +170,14 @@ class DistributionPass {
     /// Of all single values whose refresh makes this read right, the one that makes most reads
     /// right, then the narrowest, then the latest.
     void refresh(const Shortfall& shortfall) {
+        if (!folds_sums() && !refreshes_reads())
+            refuse_by_spec(shortfall.instruction,
+                           "it reads rows of senders that have to be refreshed",
+                           "policy \"halo\" with gather_mode \"halo_read\"");
         std::optional<Cut> best;
         for (const auto slot : row_ancestors(shortfall)) {
             const auto& facts = traced_.facts[slot];
+            if (!refreshes_reads() && !is_scattered(slot)) continue;
             if (facts.is_position || !facts.exchangeable || !facts.on_all_rows()) continue;
             if (facts.dims[facts.placed_dim()].factor != 1) continue;
             const auto at = edit_.settled_after(slot, shortfall.instruction);
@@ -293,6 +189,17 @@ class DistributionPass {
         }
         if (!best) refuse_read(shortfall);
         insert_refresh(*best);
+    }
+
+    /// A sum over edges: where scatter_mode "halo_correction" alone puts a refresh.
+    bool is_scattered(Slot slot) const {
+        for (std::size_t at = 0; at < traced_.program.code.size(); ++at) {
+            const auto& outputs = traced_.program.code[at].outputs;
+            if (traced_.effects[at].rows == Effect::Rows::Stale &&
+                std::find(outputs.begin(), outputs.end(), slot) != outputs.end())
+                return true;
+        }
+        return false;
     }
 
     static bool fails(const StateReplay& replay, const Shortfall& shortfall) {
@@ -342,20 +249,42 @@ class DistributionPass {
         edit_.replace_reads(at, cut.slot, fresh);
     }
 
-    /// Per-graph outputs other than energies are reported whole.
-    void sum_declared_outputs(const ModelCard& card) {
+    /// Outputs of the whole system are reported whole, other than those that LAMMPS itself sums
+    /// over ranks.
+    void sum_declared_outputs() {
         const auto states = replay_states(traced_).final_states;
-        for (std::size_t k = 0; k < card.outputs.size(); ++k) {
-            const auto& spec = card.outputs[k];
+        for (std::size_t k = 0; k < card_.outputs.size(); ++k) {
+            const auto& declared = card_.outputs[k];
             auto& output = traced_.program.outputs[k];
-            const bool whole = spec.role == OutputRole::Other || spec.role == OutputRole::Charges;
-            if (!whole || output.slot == NO_SLOT || !states[output.slot].partial) continue;
+            const bool partial = output.slot != NO_SLOT && states[output.slot].partial;
+            check_reduction(declared, partial);
+            const bool whole =
+                declared.role == OutputRole::Other || declared.role == OutputRole::Charges;
+            if (!whole || !partial) continue;
             Effect effect;
             effect.is_exchange = effect.makes_replicated = true;
             output.slot =
                 edit_.insert_call(traced_.program.code.size(), "nvalchemi_lmp::system_sum",
                                   "ordered", {Operand::of_slot(output.slot)}, output.slot, effect);
         }
+    }
+
+    /// What the spec says of an output's reduction against what the model does.
+    void check_reduction(const OutputSpec& declared, bool partial) const {
+        const bool reduce = spec_.all_reduce_outputs.count(declared.key) > 0;
+        if (reduce && declared.kind != OutputKind::PerNode && !partial)
+            throw SpecError("distribution spec", "/all_reduce_outputs",
+                            "got output " + in_quotes(declared.key) +
+                                ", expected outputs that hold this rank's part (the model has it "
+                                "summed over ranks already: a second sum would make it as many "
+                                "times too large as there are ranks; remove it from "
+                                "all_reduce_outputs)");
+        const auto kind = spec_.output_kinds.find(declared.key);
+        if (kind != spec_.output_kinds.end() && kind->second == OutputKind::Global && partial)
+            throw SpecError("distribution spec", "/output_kinds",
+                            "got kind \"global\" for output " + in_quotes(declared.key) +
+                                ", expected \"per_graph\" (it holds this rank's part of a sum, "
+                                "which is not the same on every rank)");
     }
 
     void note_whole_outputs() {
@@ -487,13 +416,15 @@ class DistributionPass {
 
     TracedProgram& traced_;
     ProgramEditor edit_;
+    const ModelCard& card_;
+    const MLIPSpec& spec_;
     std::map<Slot, Slot> replicated_;
 };
 
 }  // namespace
 
 void distribute(TracedProgram& traced, const ModelCard& card) {
-    DistributionPass(traced).run(card);
+    DistributionPass(traced, card).run();
 }
 
 std::vector<PlannedExchange> planned_exchanges(const TracedProgram& traced) {

@@ -67,9 +67,9 @@ std::vector<AbstractPtr> apply_foreign(TraceBuilder& builder, Call& call) {
     if (sees_rows(builder, call)) {
         if (auto results = rules::try_row_wise(builder, call)) return *results;
         TraceBuilder::refuse(call,
-                             "an operator of another library sees rows or edges, and what it "
-                             "does with them is not known; operator adapters of the "
-                             "distribution spec are not supported by this version");
+                             "an operator of another library sees rows or edges, and what it does "
+                             "with them is not known; declare it with an adapter in the "
+                             "\"custom_ops\" of the distribution spec");
     }
     return builder.emit(call);
 }
@@ -85,6 +85,8 @@ std::vector<AbstractPtr> number_to_tensor(TraceBuilder& builder, Call& call) {
 }
 
 std::vector<AbstractPtr> dispatch(TraceBuilder& builder, Call& call) {
+    if (const auto* adapter = builder.operator_adapters().find(call.name))
+        return rules::apply_adapted(builder, call, *adapter);
     if (call.name == "prim::NumToTensor") return number_to_tensor(builder, call);
     if (call.name.rfind("aten::", 0) != 0) return apply_foreign(builder, call);
     if (call.base == "grad") return rules::apply_gradient(builder, call);
@@ -116,6 +118,7 @@ std::vector<AbstractPtr> apply_operator(TraceBuilder& builder, Call& call) {
         if (k > 0) TraceBuilder::refuse(call, "it writes an argument other than its first");
         call.in_place = true;
     }
+    if (call.name.rfind("nvalchemi_lmp::", 0) == 0) return rules::apply_verb(builder, call);
     if (is_random(call))
         TraceBuilder::refuse(call,
                              "random numbers would differ between ranks; put the model into "

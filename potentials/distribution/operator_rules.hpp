@@ -32,6 +32,11 @@ std::vector<AbstractPtr> apply_number(TraceBuilder& builder, Call& call);
 /// each row (or edge) from that row of its operands alone, append it; nothing otherwise.
 std::optional<std::vector<AbstractPtr>> try_row_wise(TraceBuilder& builder, Call& call);
 
+/// An operator with an adapter of the distribution spec.
+std::vector<AbstractPtr> apply_adapted(TraceBuilder& builder, Call& call, const OpAdapter& adapter);
+/// An operator of namespace nvalchemi_lmp.
+std::vector<AbstractPtr> apply_verb(TraceBuilder& builder, Call& call);
+
 /// True if `base` is one of the group.
 bool is_gather(const std::string& base);
 bool is_scatter(const std::string& base);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "potentials/adapter_use.hpp"
 #include "potentials/distribution/flat_program.hpp"
 
 namespace nvalchemi {
@@ -110,6 +111,7 @@ struct TracedProgram {
     std::vector<TensorFacts> facts;  ///< one for each slot
     std::vector<int> alias_set;      ///< slots that share storage have the same number
     bool folded_rows = true;
+    std::vector<AdapterUse> adapter_uses;  ///< what the spec's adapters apply to
 };
 
 }  // namespace nvalchemi

@@ -73,8 +73,8 @@ void TraceBuilder::refuse(const Call& call, const std::string& problem) {
 
 TraceBuilder::TraceBuilder(TracedProgram& traced,
                            const std::array<std::array<std::int64_t, 2>, 4>& extents,
-                           int receiver_row)
-    : traced_(traced), receiver_row_(receiver_row) {
+                           int receiver_row, const MLIPSpec& spec)
+    : traced_(traced), spec_(spec), operator_adapters_(spec_), receiver_row_(receiver_row) {
     for (std::size_t space = 0; space < extents.size(); ++space)
         extents_[static_cast<Space>(space)] = extents[space];
     owned_count_ = new_value(extents[SPACE_OWNED][0], extents[SPACE_OWNED][1]);
@@ -100,6 +100,7 @@ AbstractPtr TraceBuilder::new_value(c10::IValue first, c10::IValue second) {
 AbstractPtr TraceBuilder::add_input(c10::IValue first, c10::IValue second, TensorFacts facts) {
     auto value = new_value(std::move(first), std::move(second));
     traced_.program.inputs.push_back(value->slot);
+    if (facts.space() == SPACE_NODE && !rows_) rows_ = value;
     if (facts.space() == SPACE_EDGE && !edges_) edges_ = value;
     traced_.facts[value->slot] = std::move(facts);
     return value;
@@ -162,6 +163,45 @@ AbstractPtr TraceBuilder::slice_owned(const AbstractPtr& tensor, int dim, const 
     return result;
 }
 
+AbstractPtr TraceBuilder::extent_of(const AbstractPtr& placed, const Call& caller) {
+    const int dim = facts(placed).placed_dim();
+    Call call = caller;
+    call.name = "aten::size";
+    call.in_place = false;
+    call.run = registered_operator("aten::size", "int");
+    call.args = {placed, fixed_value(static_cast<std::int64_t>(dim))};
+    call.effect = {};
+    auto result = emit(call)[0];
+    result->count = facts(placed).dims[dim];
+    return result;
+}
+
+AbstractPtr TraceBuilder::row_count(const Call& caller) {
+    if (!rows_) refuse(caller, "the number of rows is used, but no input tells it");
+    return extent_of(rows_, caller);
+}
+
+AbstractPtr TraceBuilder::exchange(const std::string& name, const AbstractPtr& value,
+                                   const Call& caller) {
+    Call call;
+    call.name = name;
+    call.source = caller.source;
+    call.module = caller.module;
+    call.run = registered_operator(name, "");
+    call.args = {value};
+    const bool of_rows = facts(value).on_rows();
+    if (of_rows) call.effect.rows = Effect::Rows::Complete;
+    call.effect.makes_replicated = !of_rows;
+    call.effect.is_exchange = true;
+    auto result = emit(call)[0];
+    auto known = facts(result);
+    known.dims = facts(value).dims;
+    set_facts(result, known);
+    // the token is threaded through it once the program is complete
+    traced_.program.code.back().run = registered_operator(name, "ordered");
+    return result;
+}
+
 AbstractPtr TraceBuilder::widen_owned(const AbstractPtr& tensor, const Call& caller) {
     Call call;
     call.name = "nvalchemi_lmp::halo_forward";
@@ -193,12 +233,7 @@ AbstractPtr TraceBuilder::count_as_tensor(const Dim& count, torch::ScalarType dt
     auto number = owned_count_;
     if (count.space == SPACE_EDGE) {
         if (!edges_) refuse(caller, "the number of edges is used, but no input tells it");
-        Call size = caller;
-        size.name = "aten::size";
-        size.run = registered_operator("aten::size", "int");
-        size.args = {edges_, fixed_value(static_cast<std::int64_t>(facts(edges_).placed_dim()))};
-        size.effect = {};
-        number = emit(size)[0];
+        number = extent_of(edges_, caller);
     } else if (count.space != SPACE_NODE && count.space != SPACE_OWNED) {
         refuse(caller,
                "the number of selected rows or edges is used as data, but it differs "

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "potentials/distribution/abstract_value.hpp"
+#include "potentials/distribution/adapter_binding.hpp"
 
 namespace nvalchemi {
 
@@ -36,9 +37,10 @@ struct Call {
 /// Appends instructions to a TracedProgram, executing each in both probes.
 class TraceBuilder {
   public:
-    /// `extents[space][probe]` for the node, edge and owned spaces.
+    /// `extents[space][probe]` for the node, edge and owned spaces. Throws SpecError if an
+    /// operator adapter of `spec` does not bind.
     TraceBuilder(TracedProgram& traced, const std::array<std::array<std::int64_t, 2>, 4>& extents,
-                 int receiver_row);
+                 int receiver_row, const MLIPSpec& spec);
 
     /// A program input with its two probe values.
     AbstractPtr add_input(c10::IValue first, c10::IValue second, TensorFacts facts);
@@ -49,6 +51,10 @@ class TraceBuilder {
     std::vector<AbstractPtr> fold(Call& call);
     /// Append the slice of the owned rows along `dim`.
     AbstractPtr slice_owned(const AbstractPtr& tensor, int dim, const Call& on_behalf_of);
+    /// Append a collective on all rows (halo_forward, halo_correct) or a system value
+    /// (system_sum), by the name of its operator.
+    AbstractPtr exchange(const std::string& name, const AbstractPtr& value,
+                         const Call& on_behalf_of);
     /// Append a collective that widens owned rows to all rows.
     AbstractPtr widen_owned(const AbstractPtr& tensor, const Call& on_behalf_of);
     /// Append what makes the number `count` of rows or edges on this rank a 0-dim tensor of `dtype`
@@ -79,6 +85,10 @@ class TraceBuilder {
     /// The base of a merged space, SPACE_NONE for others.
     Space merged_from(Space space) const;
     AbstractPtr owned_count() const { return owned_count_; }
+    /// Append the number of rows, halo rows included.
+    AbstractPtr row_count(const Call& on_behalf_of);
+    const MLIPSpec& spec() const { return spec_; }
+    OperatorAdapters& operator_adapters() { return operator_adapters_; }
     /// Row of edge_index that holds receivers.
     int receiver_row() const { return receiver_row_; }
 
@@ -89,13 +99,17 @@ class TraceBuilder {
   private:
     Slot new_slot(const c10::IValue& first);
     AbstractPtr new_value(c10::IValue first, c10::IValue second);
+    AbstractPtr extent_of(const AbstractPtr& placed, const Call& on_behalf_of);
 
     TracedProgram& traced_;
+    const MLIPSpec spec_;
+    OperatorAdapters operator_adapters_;
     std::map<Space, std::array<std::int64_t, 2>> extents_;
     std::map<Space, Space> merged_;     ///< merged space to its base
     std::map<Slot, Space> selected_;    ///< mask to the edges that it selects
     std::vector<c10::IValue> samples_;  ///< first probe of each slot
     AbstractPtr owned_count_;
+    AbstractPtr rows_;   ///< an input that has one entry for each row
     AbstractPtr edges_;  ///< an input that has one entry for each edge
     bool edges_required_ = false;
     int receiver_row_;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "potentials/distribution/containers.hpp"
+#include "potentials/distribution/helper_adapters.hpp"
 #include "potentials/distribution/operator_rules.hpp"
 #include "potentials/session.hpp"
 
@@ -52,10 +53,11 @@ std::string formatted(const std::vector<AbstractPtr>& inputs) {
 class Tracer {
   public:
     Tracer(TracedProgram& traced, const std::array<std::array<std::int64_t, 2>, 4>& extents,
-           int receiver_row)
-        : builder_(traced, extents, receiver_row) {}
+           int receiver_row, const MLIPSpec& spec, const torch::jit::Module& module)
+        : builder_(traced, extents, receiver_row, spec), helpers_(spec, module) {}
 
     TraceBuilder& builder() { return builder_; }
+    const HelperAdapters& helpers() const { return helpers_; }
 
     AbstractPtr call_function(torch::jit::Function& function, std::vector<AbstractPtr> arguments) {
         const auto graph = torch::jit::toGraphFunction(function).graph();
@@ -170,21 +172,75 @@ class Tracer {
     AbstractPtr call_method(const Node* node, std::vector<AbstractPtr>& inputs,
                             const std::string& name) {
         if (!inputs[0]->probe[0].isObject()) refuse(node, "method '" + name + "' of no module");
-        auto& function = inputs[0]->probe[0].toObjectRef().type()->getMethod(name);
+        const auto type = inputs[0]->probe[0].toObjectRef().type();
+        auto& function = type->getMethod(name);
         // __exit__ also takes an exception, of which there is none
         while (inputs.size() < function.getSchema().arguments().size())
             inputs.push_back(fixed_value(c10::IValue()));
         const auto outer = module_path_;
         module_path_ = inputs[0]->module_path;
-        auto result = call_function(function, inputs);
+        const auto* replacement =
+            type->name() ? helpers_.of_method(type->name()->qualifiedName(), name, source_of(node))
+                         : nullptr;
+        auto result = call_or_replace(node, function, inputs, replacement, 1);
         module_path_ = outer;
         return result;
+    }
+
+    /// The call, or what a helper adapter of the spec puts in its place. `skipped` arguments (self)
+    /// are not passed on to the replacement.
+    AbstractPtr call_or_replace(const Node* node, torch::jit::Function& function,
+                                const std::vector<AbstractPtr>& arguments,
+                                const Replacement* replacement, std::size_t skipped) {
+        using Action = BuiltinReplacement::Action;
+        if (replacement == nullptr || replacing_.count(replacement->adapter) > 0)
+            return call_function(function, arguments);
+        const std::vector<AbstractPtr> own(arguments.begin() + skipped, arguments.end());
+        if (replacement->function == nullptr)
+            return replacement->action == Action::SystemSum ? system_sum(node, own)
+                                                            : call_function(function, arguments);
+        replacing_.insert(replacement->adapter);
+        std::vector<AbstractPtr> passed;
+        if (replacement->self) passed.push_back(fixed_value(*replacement->self));
+        if (replacement->wraps) passed.push_back(call_function(function, arguments));
+        passed.insert(passed.end(), own.begin(), own.end());
+        const auto expected = replacement->function->getSchema().arguments().size();
+        if (passed.size() != expected)
+            refuse(node, "its replacement " + replacement->function->name() + " takes " +
+                             std::to_string(expected) + " arguments, expected " +
+                             std::to_string(passed.size()) +
+                             (replacement->wraps ? " (the original's result, then its arguments)"
+                                                 : " (those of the original)"));
+        auto result = call_function(*replacement->function, passed);
+        replacing_.erase(replacement->adapter);
+        return result;
+    }
+
+    /// Owned rows of the first argument, summed over the whole system: (1, *).
+    AbstractPtr system_sum(const Node* node, const std::vector<AbstractPtr>& arguments) {
+        Call call;
+        call.name = "aten::sum";
+        call.base = "sum";
+        call.source = source_of(node);
+        call.module = module_path_;
+        const auto handle =
+            c10::Dispatcher::singleton().findSchemaOrThrow("aten::sum", "dim_IntList");
+        call.schema = &handle.schema();
+        call.run = registered_operator("aten::sum", "dim_IntList");
+        if (arguments.empty() || !arguments[0]->is_tensor())
+            refuse(node, "a sum over the system needs a tensor as its first argument");
+        call.args = {arguments[0], list_value({fixed_value(std::int64_t(0))}, c10::IntType::get()),
+                     fixed_value(true), fixed_value(c10::IValue())};
+        return apply_operator(builder_, call).at(0);
     }
 
     AbstractPtr call_free(const Node* node, std::vector<AbstractPtr>& inputs) {
         const auto type = node->input(0)->type()->cast<c10::FunctionType>();
         if (!type) refuse(node, "a call of an unknown function");
-        return call_function(*type->function(), {inputs.begin() + 1, inputs.end()});
+        auto& function = *type->function();
+        const auto* replacement =
+            helpers_.of_function(function.qualname().qualifiedName(), source_of(node));
+        return call_or_replace(node, function, {inputs.begin() + 1, inputs.end()}, replacement, 0);
     }
 
     std::vector<AbstractPtr> run_if(const Node* node, const AbstractValue& condition,
@@ -234,6 +290,8 @@ class Tracer {
     }
 
     TraceBuilder builder_;
+    HelperAdapters helpers_;
+    std::set<std::size_t> replacing_;  ///< adapters whose replacement is running
     std::string module_path_;
     std::set<const c10::ivalue::Object*> own_objects_;
 };
@@ -326,7 +384,7 @@ TracedProgram trace_model(const ModelCard& card, const torch::jit::Module& modul
                     {first.n_rows, second.n_rows},
                     {first.n_edges, second.n_edges},
                     {first.n_owned, second.n_owned}}},
-                  card.receiver_row);
+                  card.receiver_row, card.distribution(), module);
     auto arguments = abstract_arguments(card, tracer.builder(), first, second);
     arguments.insert(arguments.begin(), fixed_value(module._ivalue()));
     const auto method = module.get_method("forward");
@@ -345,6 +403,9 @@ TracedProgram trace_model(const ModelCard& card, const torch::jit::Module& modul
         arguments.push_back(lift(*fallback));
     }
     const auto returned = tracer.call_function(method.function(), arguments);
+    tracer.helpers().require_matches();
+    traced.adapter_uses = tracer.builder().operator_adapters().uses();
+    for (const auto& use : tracer.helpers().uses()) traced.adapter_uses.push_back(use);
     for (const auto& spec : card.outputs) {
         const auto output = pick_output(card, spec.key, returned);
         if (!output->is_tensor())

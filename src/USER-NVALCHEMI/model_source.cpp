@@ -12,6 +12,7 @@
 
 #include "potentials/session.hpp"
 #include "spec/parse_mlip_spec.hpp"
+#include "spec/presets.hpp"
 
 namespace nvalchemi {
 
@@ -83,12 +84,36 @@ void read_card(MPI_Comm comm, const std::string &archive, const PairOptions &opt
   session.card_text = read_shared_file_if_present(comm, session.card_path, "model card");
 }
 
+/* ----------------------------------------------------------------------
+   a preset by name, or a file; nothing: the card's own
+------------------------------------------------------------------------- */
+
+std::optional<MLIPSpec> read_spec(MPI_Comm comm, const PairOptions &options,
+                                  std::vector<std::string> &warnings)
+{
+  if (options.spec.empty()) return std::nullopt;
+  if (const MLIPSpec *preset = find_preset(options.spec)) return *preset;
+  if (options.spec.rfind("SPEC_", 0) == 0 && options.spec.find('.') == std::string::npos) {
+    std::string known;
+    for (const std::string &name : preset_names()) known += (known.empty() ? "" : ", ") + name;
+    throw std::runtime_error("keyword spec: got '" + options.spec +
+                             "', expected a file or one of the presets " + known);
+  }
+  const std::string text = read_shared_file(comm, options.spec, "distribution spec");
+  MLIPSpec spec;
+  on_all_ranks(comm, [&] {
+    spec = parse_mlip_spec(text, options.spec, "", {options.lenient_spec, &warnings});
+  });
+  return spec;
+}
+
 }    // namespace
 
 /* ---------------------------------------------------------------------- */
 
 std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
-                                    const PairOptions &options, int threads)
+                                    const PairOptions &options, int threads,
+                                    std::vector<std::string> &warnings)
 {
   int me;
   NVALCHEMI_MPI(MPI_Comm_rank(comm, &me));
@@ -97,10 +122,9 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
   session.path = share_path(comm, path);
   const std::string archive = read_shared_file(comm, session.path, "model archive");
   read_card(comm, archive, options, session);
-  if (!options.spec_file.empty()) {
-    const std::string text = read_shared_file(comm, options.spec_file, "distribution spec");
-    on_all_ranks(comm, [&] { session.spec = parse_mlip_spec(text, options.spec_file); });
-  }
+  session.spec_reading = {options.lenient_spec, &warnings};
+  session.operator_libraries = options.operator_libraries;
+  session.spec = read_spec(comm, options, warnings);
   session.device = device_for_rank(comm, options.device);
   session.threads = threads;
   session.edge_moments = options.centroid;

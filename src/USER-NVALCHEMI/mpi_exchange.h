@@ -54,6 +54,7 @@ class MpiExchange final : public HaloExchange {
   std::int64_t owned_rows() const override { return transport_.plan().owned_rows; }
   std::int64_t total_rows() const override { return transport_.plan().total_rows; }
   int ranks() const override { return transport_.ranks(); }
+  int rank() const override { return transport_.rank(); }
   void forward(const RowBlock &rows) override;
   void reverse(const RowBlock &rows) override;
   void system_sum(const RowBlock &values) override;

@@ -40,6 +40,7 @@ MpiTransport::MpiTransport(MPI_Comm world)
   NVALCHEMI_MPI(MPI_Comm_dup(world, &comm_));
   NVALCHEMI_MPI(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN));
   NVALCHEMI_MPI(MPI_Comm_size(comm_, &nprocs_));
+  NVALCHEMI_MPI(MPI_Comm_rank(comm_, &rank_));
 }
 
 /* ---------------------------------------------------------------------- */

@@ -36,6 +36,7 @@ class MpiTransport {
 
   MPI_Comm communicator() const { return comm_; }
   int ranks() const { return nprocs_; }
+  int rank() const { return rank_; }
   void set_plan(HaloPlan plan) { plan_ = std::move(plan); }
   const HaloPlan &plan() const { return plan_; }
   std::int64_t rows_received() const;    // halo rows that other ranks own
@@ -72,6 +73,7 @@ class MpiTransport {
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int nprocs_ = 1;
+  int rank_ = 0;
   HaloPlan plan_;
   std::map<std::size_t, MPI_Datatype> row_types_;
   std::vector<MPI_Request> requests_;    // receives first

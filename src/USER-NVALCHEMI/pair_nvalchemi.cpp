@@ -170,6 +170,7 @@ void PairNvalchemi::coeff(int narg, char **arg)
 
   const bool under_hybrid = utils::strmatch(force->pair_style, "^hybrid");
   std::string problem;
+  std::vector<std::string> warnings;
   try {
     impl->threads = nvalchemi::threads_for_rank(world);
     if (impl->options.threads > 0) impl->threads = impl->options.threads;
@@ -177,7 +178,7 @@ void PairNvalchemi::coeff(int narg, char **arg)
     if (path.empty()) path = arg[2];
 
     const nvalchemi::OpenMPThreads guard(impl->threads);
-    impl->session = nvalchemi::load_model(world, path, impl->options, impl->threads);
+    impl->session = nvalchemi::load_model(world, path, impl->options, impl->threads, warnings);
     impl->model_file = arg[2];
     impl->configure_graph(nvalchemi::map_types({arg + 3, arg + narg}, atom->ntypes,
                                                impl->session->card().species, under_hybrid));
@@ -185,6 +186,8 @@ void PairNvalchemi::coeff(int narg, char **arg)
     problem = refusal.what();
   }
   if (!problem.empty()) error->all(FLERR, PREFIX + problem);
+  if (comm->me == 0)
+    for (const std::string &warning : warnings) error->warning(FLERR, PREFIX + warning);
 
   int count = 0;
   for (int i = 1; i <= atom->ntypes; i++)

@@ -11,7 +11,8 @@ namespace nvalchemi {
 
 namespace {
 
-constexpr char KEYWORDS[] = "device, card, spec, threads, selftest, exclusions, centroid, verbose";
+constexpr char KEYWORDS[] =
+    "device, card, spec, lenient, ops, threads, selftest, exclusions, centroid, verbose";
 
 /* ---------------------------------------------------------------------- */
 
@@ -83,7 +84,11 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
     else if (keyword == "card")
       options.card_file = value;
     else if (keyword == "spec")
-      options.spec_file = value;
+      options.spec = value;
+    else if (keyword == "lenient")
+      options.lenient_spec = choose(keyword, value, "yes", "no");
+    else if (keyword == "ops")
+      options.operator_libraries.push_back(value);
     else if (keyword == "threads")
       options.threads = threads(value);
     else if (keyword == "selftest")

@@ -12,10 +12,12 @@
 namespace nvalchemi {
 
 struct PairOptions {
-  std::string device = "auto";    // auto | cpu | cuda | cuda:N
-  std::string card_file;          // empty: the archive's own, or the one beside it
-  std::string spec_file;          // empty: the card's
-  int threads = 0;                // of LibTorch on each rank; 0: cores of the node / its ranks
+  std::string device = "auto";                    // auto | cpu | cuda | cuda:N
+  std::string card_file;                          // empty: the archive's own, or the one beside it
+  std::string spec;                               // a preset or a file; empty: the card's
+  bool lenient_spec = false;                      // warn of what the strict reader refuses
+  std::vector<std::string> operator_libraries;    // loaded before the model
+  int threads = 0;    // of LibTorch on each rank; 0: cores of the node / its ranks
   bool self_test = true;
   bool allow_exclusions = false;
   bool centroid = false;    // make the 9-component per-atom virial available

@@ -13,7 +13,7 @@ SPDX = "SPDX-License-Identifier: GPL-2.0-only"
 # Hosts that a link may name: documentation and standards, never a package registry.
 LINKED_HOSTS = (
     "www.lammps.org docs.lammps.org pytorch.org docs.pytorch.org doi.org arxiv.org github.com "
-    "keepachangelog.com semver.org www.gnu.org www.fsf.org"
+    "keepachangelog.com semver.org www.gnu.org www.fsf.org json-schema.org"
 ).split()
 
 # One letter in brackets keeps a rule from finding itself.

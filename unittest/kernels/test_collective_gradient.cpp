@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // First and second derivatives of the operators over all ranks.
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "unittest/kernels/rank_tensors.hpp"
+#include "unittest/kernels/rank_gradients.hpp"
 
 namespace nvalchemi {
 namespace {
@@ -17,75 +15,18 @@ namespace {
 using test::call;
 using test::close;
 using test::column;
+using test::Energy;
 using test::error_of;
-using test::on_ranks;
+using test::expect_equal_gradients;
+using test::finite_differences;
+using test::gradient;
+using test::gradients;
+using test::leaf;
 using test::same;
 using test::Tensor;
 using test::Tensors;
 
 using Kind = ExchangeEvent::Kind;
-using Energy = std::function<Tensor(std::size_t rank, const Tensor& x)>;
-
-Tensor leaf(const Tensor& values) { return values.detach().clone().requires_grad_(true); }
-
-/// Gradient of a scalar with respect to one leaf, zeros where it does not depend on it.
-Tensor gradient(const Tensor& scalar, const Tensor& x, bool create_graph = false) {
-    return torch::autograd::grad({scalar}, {x}, {}, create_graph, create_graph)[0];
-}
-
-/// Gradient of sum_r E_r with respect to every rank's x.
-Tensors gradients(InMemoryGroup& group, const Tensors& inputs, const Energy& energy) {
-    return on_ranks(group, inputs.size(), [&](std::size_t rank) {
-        const Tensor x = leaf(inputs[rank]);
-        return gradient(energy(rank, x), x);
-    });
-}
-
-double total(InMemoryGroup& group, const Tensors& inputs, const Energy& energy) {
-    double sum = 0;
-    for (const Tensor& part : on_ranks(group, inputs.size(), [&](std::size_t rank) {
-             return energy(rank, leaf(inputs[rank])).detach();
-         })) {
-        sum += part.item<double>();
-    }
-    return sum;
-}
-
-/// The same by central differences of fourth order.
-Tensors finite_differences(InMemoryGroup& group, const Tensors& inputs, const Energy& energy) {
-    constexpr double kStep = 1e-3;
-    Tensors result;
-    for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
-        result.push_back(at::zeros_like(inputs[rank]));
-        for (std::int64_t i = 0; i < inputs[rank].numel(); ++i) {
-            const auto change = [&](double step) {
-                Tensors up = inputs;
-                Tensors down = inputs;
-                up[rank] = inputs[rank].clone();
-                down[rank] = inputs[rank].clone();
-                up[rank].view(-1)[i] += step;
-                down[rank].view(-1)[i] -= step;
-                return total(group, up, energy) - total(group, down, energy);
-            };
-            result[rank].view(-1)[i] = (8 * change(kStep) - change(2 * kStep)) / (12 * kStep);
-        }
-    }
-    return result;
-}
-
-/// Compares with the largest component on any rank: differences of one total have one noise.
-void expect_equal_gradients(const Tensors& analytic, const Tensors& numeric) {
-    double largest = 0;
-    for (const Tensor& part : numeric) {
-        if (part.numel() > 0) largest = std::max(largest, part.abs().max().item<double>());
-    }
-    ASSERT_GT(largest, 0.1);
-    for (std::size_t rank = 0; rank < analytic.size(); ++rank) {
-        EXPECT_TRUE(close(analytic[rank] / largest, numeric[rank] / largest, 1e-8))
-            << "rank " << rank;
-    }
-}
-
 /// Uses every operator once, on all rows of every rank, with a nonlinear function between any two.
 /// Plain overloads give an order here because each exchange needs the result of the one before.
 class EveryOperator {

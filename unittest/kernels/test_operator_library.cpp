@@ -13,7 +13,9 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <string>
 
 #include "kernels/halo_exchange.hpp"
@@ -60,6 +62,11 @@ std::string library_info() {
         .findSchemaOrThrow("nvalchemi_lmp::library_info", "")
         .callBoxed(stack);
     return stack.at(0).toStringRef();
+}
+
+std::string contents(const std::string& file) {
+    std::ifstream stream(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 /// Counts the calls that reach it.
@@ -184,6 +191,13 @@ TEST(OperatorLibrary, ANamespaceThatSomethingElseRegisteredIsRefused) {
     EXPECT_REPORT(scenario,
                   "\\[nvalchemi_lmp operators: got a namespace that something other than this "
                   "package has registered, expected none before /.*libnvalchemi_kernels");
+}
+
+TEST(OperatorLibrary, SaysInItsFileForWhichTorchItWasBuilt) {
+    const std::string mark =
+        std::string("nvalchemi-kernels-built-for-torch=") + NVALCHEMI_TORCH_VERSION;
+
+    EXPECT_NE(contents(kLibrary).find(mark + '\0'), std::string::npos) << mark;
 }
 
 TEST(OperatorLibrary, StaysWhenItIsClosed) {

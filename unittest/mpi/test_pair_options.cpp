@@ -37,7 +37,7 @@ TEST(ParsePairOptions, ReadsEveryKeyword) {
 
     EXPECT_EQ(options.device, "cuda:1");
     EXPECT_EQ(options.card_file, "c.json");
-    EXPECT_EQ(options.spec_file, "s.json");
+    EXPECT_EQ(options.spec, "s.json");
     EXPECT_EQ(options.threads, 3);
     EXPECT_FALSE(options.self_test);
     EXPECT_TRUE(options.allow_exclusions && options.centroid && options.verbose);

@@ -139,4 +139,23 @@ TEST(InQuotes, EscapesControlCharactersAndCutsLongText) {
     EXPECT_EQ(in_quotes(std::string(59, 'x') + "\xC3\xA9z"), "\"" + std::string(59, 'x') + "...\"");
 }
 
+TEST(ParseJson, TakesTheLastOfManyRepeatedKeys) {
+    std::string text = "{";
+    for (int round = 0; round < 2; ++round) {
+        for (int i = 0; i < 50000; ++i) {
+            text += "\"" + std::to_string(i) + "\": " + std::to_string(round) + ",";
+        }
+    }
+    text.back() = '}';
+    std::vector<std::string> warnings;
+
+    const JsonValue value = parse_json(text, "text", "", {true, &warnings});
+
+    const auto& object = std::get<JsonObject>(value.content);
+    ASSERT_EQ(object.size(), 50000U);
+    EXPECT_EQ(object[7].first, "7");
+    EXPECT_EQ(std::get<std::int64_t>(object[7].second.content), 1);
+    EXPECT_EQ(warnings.size(), 50000U);
+}
+
 }  // namespace nvalchemi
