@@ -23,11 +23,14 @@ class SpecError : public std::runtime_error {
     const std::string& pointer() const { return pointer_; }
 
   private:
-    /// A key can hold any character: a line break, or a NUL, which would end the message.
+    /// A key can be of any length and hold any character: a line break, or a NUL, which would end
+    /// the message.
     static std::string printable(const std::string& pointer) {
         constexpr char kHex[] = "0123456789abcdef";
+        constexpr std::size_t kShownBytes = 400;
         std::string result;
         for (const char c : pointer) {
+            if (result.size() > kShownBytes && (c & 0x80) == 0) return result + "...";
             const auto byte = static_cast<unsigned char>(c);
             const bool is_control = byte < 0x20 || byte == 0x7F;
             result += is_control ? std::string("\\x") + kHex[byte >> 4] + kHex[byte & 0xF]

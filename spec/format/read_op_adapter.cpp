@@ -60,8 +60,16 @@ std::string python_integer(const std::string& text) {
     return (negative && digits != "0" ? "-" : "") + digits;
 }
 
+/// Digits that need no remark: not negative, and few enough for an int.
+bool is_plain(const std::string& digits) {
+    return !digits.empty() && digits[0] != '-' && digits.size() <= kMaxPositionDigits;
+}
+
 int read_position(const JsonCursor& record, const std::string& text, const Doubts& doubts) {
     const std::string digits = python_integer(text);
+    if (digits == text && is_plain(digits)) {
+        return std::stoi(digits);
+    }
     const std::string problem =
         "got the position " + in_quotes(text) +
         ", expected a whole number from 0 in plain digits (positions count from 0)";
@@ -69,7 +77,7 @@ int read_position(const JsonCursor& record, const std::string& text, const Doubt
     if (digits.empty() || digits.size() > kMaxPositionDigits + is_negative) record.fail(problem);
     if (is_negative) {
         doubts.raise(record, problem, "kept, without effect");
-    } else if (digits != text) {
+    } else {
         doubts.raise(record, problem, "taken as " + digits);
     }
     return std::stoi(digits);

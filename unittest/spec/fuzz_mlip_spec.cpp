@@ -35,6 +35,8 @@ Reading read(const std::string& text, bool lenient) {
         result.spec = parse_mlip_spec(text, "mutant", "", {lenient, &result.warnings});
     } catch (const SpecError& error) {
         result.refusal = error.what();
+    } catch (const std::exception& error) {
+        result.refusal = std::string("not a SpecError: ") + error.what();
     }
     return result;
 }

@@ -223,6 +223,13 @@ TEST(SpecRefusals, ShowKeysWithControlCharacters) {
         "\"kind\" (remove it, or correct its spelling)");
 }
 
+TEST(SpecRefusals, CutLongKeys) {
+    const std::string refusal = refusal_of_spec(spec_with("\"" + std::string(5000, 'k') + "\": 1"));
+
+    EXPECT_EQ(refusal.find("mlip_spec /" + std::string(400, 'k') + "...: got the unknown key"), 0U);
+    EXPECT_LT(refusal.size(), 1000U);
+}
+
 TEST(SpecRefusals, CarryPointerAndDocument) {
     try {
         parse_mlip_spec(policy_of(R"("kind": "shard")"), "my.json");
