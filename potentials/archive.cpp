@@ -4,6 +4,8 @@
 #include <caffe2/serialize/inline_container.h>
 #include <dlfcn.h>
 
+#include <filesystem>
+
 #include <sstream>
 
 #include "potentials/session.hpp"
@@ -50,14 +52,20 @@ int gpu_count() { return static_cast<int>(at::detail::getCUDAHooks().deviceCount
 
 }  // namespace
 
-void load_operator_libraries(const std::vector<std::string>& libraries) {
+void load_operator_libraries(const std::vector<std::string>& libraries, const std::string& folder) {
     for (const auto& library : libraries) {
-        if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+        std::error_code none;
+        const auto beside = std::filesystem::path(folder) / library;
+        const bool is_beside = !folder.empty() && std::filesystem::exists(beside, none);
+        const auto path = is_beside ? std::filesystem::absolute(beside).string() : library;
+        if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
             const char* reason = dlerror();
-            throw ModelError("operator library '" + library + "' cannot be loaded (" +
-                             (reason ? reason : "no reason given") +
-                             "); give its full path in the card's \"ops\" list or put its folder "
-                             "on LD_LIBRARY_PATH");
+            throw ModelError(
+                "operator library '" + library + "' cannot be loaded (" +
+                (reason ? reason : "no reason given") +
+                "); put it beside the archive, give its full path in the card's \"ops\" "
+                "list or with the keyword ops of pair_style, or put its folder on "
+                "LD_LIBRARY_PATH");
         }
     }
 }

@@ -6,12 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "potentials/explain_spec.hpp"
 #include "potentials/internal_torch.hpp"
 
 namespace nvalchemi {
-
-/// Load operator libraries before an archive that uses them. Throws ModelError naming the library.
-void load_operator_libraries(const std::vector<std::string>& libraries);
 
 /// Deserialise a TorchScript file from memory onto `device`, in evaluation mode. Throws ModelError
 /// that names `path`; an operator that is not registered is named with what to do about it.

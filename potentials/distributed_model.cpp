@@ -17,9 +17,9 @@ namespace {
 
 // Extents of the two sample graphs: distinct primes, so that a dimension that follows rows or
 // edges is told from one that does not.
-constexpr std::int64_t PROBE_OWNED[2] = {61, 67};
-constexpr std::int64_t PROBE_ROWS[2] = {97, 101};
-constexpr std::int64_t PROBE_EDGES[2] = {503, 509};
+constexpr std::int64_t PROBE_OWNED[2] = {29, 31};
+constexpr std::int64_t PROBE_ROWS[2] = {41, 43};
+constexpr std::int64_t PROBE_EDGES[2] = {127, 131};
 
 Probe make_probe(const ModelCard& card, const torch::Device& device, int which) {
     const auto graph =

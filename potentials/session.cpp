@@ -89,7 +89,8 @@ Session::Session(const std::string& archive, const SessionOptions& options)
     if (options.threads > 0) at::set_num_threads(options.threads);
     // The optimising executor recompiles for every shape and gains nothing on these models.
     torch::jit::setGraphExecutorOptimize(false);
-    load_operator_libraries(card.operator_libraries);
+    load_operator_libraries(card.operator_libraries,
+                            std::filesystem::path(options.path).parent_path().string());
     load_operator_libraries(options.operator_libraries);
     check_spec_against_card(card);
     impl_->device = select_device(options.device);

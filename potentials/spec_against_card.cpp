@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "potentials/spec_against_card.hpp"
 
+#include "spec/format_names.hpp"
 #include "spec/json_value.hpp"
 #include "spec/spec_error.hpp"
 
@@ -9,16 +10,6 @@ namespace nvalchemi {
 namespace {
 
 constexpr const char* DOCUMENT = "distribution spec";
-
-const char* name_of(OutputKind kind) {
-    switch (kind) {
-        case OutputKind::PerNode: return "per_node";
-        case OutputKind::PerGraph: return "per_graph";
-        case OutputKind::Global: return "global";
-        case OutputKind::Unknown: break;
-    }
-    return "unknown";
-}
 
 const char* name_of(ForceSource forces) {
     switch (forces) {
@@ -33,8 +24,7 @@ void check_policy(const MLIPSpec& spec) {
     const auto kind = spec.distribution.policy.kind;
     if (kind != PolicyKind::GraphParallel && kind != PolicyKind::Shard) return;
     throw SpecError(DOCUMENT, "/core/policy/kind",
-                    std::string("got \"") +
-                        (kind == PolicyKind::Shard ? "shard" : "graph_parallel") +
+                    std::string("got \"") + name_of(kind) +
                         "\", expected \"halo\", \"refresh_halo\" or \"local\" (LAMMPS distributes "
                         "atoms by their place and hands over halo rows; blocks of atoms without a "
                         "halo cannot be run by this version)");
@@ -76,12 +66,7 @@ void check_strategy(const ModelCard& card) {
     const bool internal = compile->force_strategy == ForceStrategy::ModelInternal;
     if (internal == (card.forces == ForceSource::Model)) return;
     throw SpecError(DOCUMENT, "/compile/force_strategy",
-                    std::string("got \"") +
-                        (internal ? "model_internal"
-                         : compile->force_strategy == ForceStrategy::FrameworkFromNodeEnergy
-                             ? "framework_from_node_energy"
-                             : "framework_from_global_energy") +
-                        "\", expected " +
+                    std::string("got \"") + name_of(compile->force_strategy) + "\", expected " +
                         (internal ? "one of the framework's, or null" : "\"model_internal\"") +
                         " (the model card says forces \"" + name_of(card.forces) + "\")");
 }

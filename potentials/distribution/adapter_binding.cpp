@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "potentials/explain_spec.hpp"
 #include "spec/json_value.hpp"
 #include "spec/spec_error.hpp"
 
@@ -39,78 +40,40 @@ const c10::FunctionSchema& schema_of(const OpAdapter& adapter, std::size_t index
 
 void check_position(const std::string& pointer, int position, std::size_t count,
                     const std::string& what, const c10::FunctionSchema& schema) {
-    if (position >= 0 && position < static_cast<int>(count)) return;
-    std::string text = "got position " + std::to_string(position) + ", expected one of the " +
-                       std::to_string(count) + " " + what + " of ";
-    for (const char letter : toString(schema)) text += letter;
-    throw SpecError(DOCUMENT, pointer, text + " (count them from 0)");
-}
-
-void check_storage(const MLIPSpec& spec, const std::string& pointer, const char* transform,
-                   bool of_halo) {
-    if (of_halo == spec.distribution.policy.has_halo()) return;
+    if (position < static_cast<int>(count)) return;
     throw SpecError(DOCUMENT, pointer,
-                    std::string("got transform ") + in_quotes(transform) +
-                        ", expected one for the storage of this policy (" +
-                        (of_halo ? "it needs policy \"halo\" or \"refresh_halo\""
-                                 : "it needs policy \"graph_parallel\"") +
-                        ")");
-}
-
-std::string action_of(const OpAdapter& adapter) {
-    std::string text;
-    const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-    for (const auto& [position, transform] : adapter.arg_transforms)
-        add(std::string(transform_name(transform)) + " on argument " + std::to_string(position));
-    for (const auto& [position, transform] : adapter.output_transforms)
-        add(std::string(transform_name(transform.kind)) + " on output " + std::to_string(position));
-    return text.empty() ? "declared without transforms" : text;
+                    "got position " + std::to_string(position) + ", expected one of the " +
+                        std::to_string(count) + " " + what + " of " + toString(schema) +
+                        " (count them from 0)");
 }
 
 }  // namespace
-
-const char* transform_name(ArgTransform transform) {
-    switch (transform) {
-        case ArgTransform::GatherInputs: return "gather_inputs";
-        case ArgTransform::GatherInputsFull: return "gather_inputs_full";
-        case ArgTransform::SliceOwned: break;
-    }
-    return "slice_owned";
-}
-
-const char* transform_name(OutputTransform::Kind kind) {
-    switch (kind) {
-        case OutputTransform::Kind::ScatterOutputs: return "scatter_outputs";
-        case OutputTransform::Kind::AllReduceSum: return "all_reduce_sum";
-        case OutputTransform::Kind::SliceOutputsOwned: break;
-    }
-    return "slice_outputs_owned";
-}
 
 OperatorAdapters::OperatorAdapters(const MLIPSpec& spec) : adapters_(spec.distribution.custom_ops) {
     for (std::size_t k = 0; k < adapters_.size(); ++k) {
         const auto& adapter = adapters_[k];
         const auto& schema = schema_of(adapter, k);
-        for (const auto& [position, transform] : adapter.arg_transforms) {
-            const auto pointer = pointer_of(k) + "/arg_transforms/" + std::to_string(position);
-            check_position(pointer, position, schema.arguments().size(), "arguments", schema);
-            check_storage(spec, pointer, transform_name(transform),
-                          transform != ArgTransform::GatherInputsFull);
-        }
-        for (const auto& [position, transform] : adapter.output_transforms) {
-            const auto pointer = pointer_of(k) + "/output_transforms/" + std::to_string(position);
-            check_position(pointer, position, schema.returns().size(), "outputs", schema);
-            check_storage(spec, pointer, transform_name(transform.kind),
-                          transform.kind != OutputTransform::Kind::SliceOutputsOwned);
-        }
-        uses_.push_back({pointer_of(k), "operator " + adapter.op, action_of(adapter), {}});
+        // a lenient reader lets negative positions and other storages pass: without effect
+        for (const auto& [position, transform] : adapter.arg_transforms)
+            check_position(pointer_of(k) + "/arg_transforms/" + std::to_string(position), position,
+                           schema.arguments().size(), "arguments", schema);
+        for (const auto& [position, transform] : adapter.output_transforms)
+            check_position(pointer_of(k) + "/output_transforms/" + std::to_string(position),
+                           position, schema.returns().size(), "outputs", schema);
+        uses_.push_back({pointer_of(k),
+                         "operator " + adapter.op,
+                         action_of(adapter, spec.distribution.policy),
+                         {}});
     }
 }
 
+void check_operators(const MLIPSpec& spec) { const OperatorAdapters bound(spec); }
+
 const OpAdapter* OperatorAdapters::find(const std::string& op) const {
-    const auto found = std::find_if(adapters_.begin(), adapters_.end(),
+    // of two for one operator, which a lenient reader lets pass, the last counts
+    const auto found = std::find_if(adapters_.rbegin(), adapters_.rend(),
                                     [&](const auto& adapter) { return adapter.op == op; });
-    return found == adapters_.end() ? nullptr : &*found;
+    return found == adapters_.rend() ? nullptr : &*found;
 }
 
 void OperatorAdapters::note_use(const OpAdapter& adapter, const std::string& source) {

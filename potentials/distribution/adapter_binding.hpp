@@ -15,8 +15,8 @@ namespace nvalchemi {
 /// The operator adapters of a spec, bound to registered operators.
 class OperatorAdapters {
   public:
-    /// Throws SpecError for an operator that no loaded library registers, for a position outside
-    /// its schema, and for a transform that the policy has no storage for.
+    /// Throws SpecError for an operator that no loaded library registers, and for a position
+    /// outside its schema.
     explicit OperatorAdapters(const MLIPSpec& spec);
 
     /// The adapter of an operator by qualified name without overload; nullptr without one.
@@ -29,10 +29,6 @@ class OperatorAdapters {
     std::vector<OpAdapter> adapters_;
     std::vector<AdapterUse> uses_;  ///< one for each adapter
 };
-
-/// What a transform is called in a spec.
-const char* transform_name(ArgTransform transform);
-const char* transform_name(OutputTransform::Kind kind);
 
 }  // namespace nvalchemi
 

@@ -148,8 +148,9 @@ class DistributionPass {
     /// Values on rows that the operand of `shortfall` was computed from, itself included.
     std::set<Slot> row_ancestors(const Shortfall& shortfall) const {
         std::set<Slot> found{shortfall.slot};
+        std::vector<Slot> read;
         for (std::size_t at = shortfall.instruction; at-- > 0;) {
-            auto instruction = traced_.program.code[at];
+            const auto& instruction = traced_.program.code[at];
             const auto mutated = traced_.effects[at].mutates;
             bool produces = false;
             for (const auto slot : found) {
@@ -159,10 +160,10 @@ class DistributionPass {
                     mutated != NO_SLOT && traced_.alias_set[mutated] == traced_.alias_set[slot];
             }
             if (!produces) continue;
-            for (auto& input : instruction.inputs)
-                input.for_each_slot([&](Slot& slot) {
-                    if (traced_.facts[slot].on_rows()) found.insert(slot);
-                });
+            read.clear();
+            for (const auto& input : instruction.inputs) input.append_slots(read);
+            for (const auto slot : read)
+                if (traced_.facts[slot].on_rows()) found.insert(slot);
         }
         return found;
     }
@@ -174,14 +175,19 @@ class DistributionPass {
             refuse_by_spec(shortfall.instruction,
                            "it reads rows of senders that have to be refreshed",
                            "policy \"halo\" with gather_mode \"halo_read\"");
+        const auto present = replay_states(traced_).final_states;
         std::optional<Cut> best;
         for (const auto slot : row_ancestors(shortfall)) {
+            if (!present[slot].stale) continue;
             const auto& facts = traced_.facts[slot];
             if (!refreshes_reads() && !is_scattered(slot)) continue;
             if (facts.is_position || !facts.exchangeable || !facts.on_all_rows()) continue;
             if (facts.dims[facts.placed_dim()].factor != 1) continue;
             const auto at = edit_.settled_after(slot, shortfall.instruction);
             if (!at) continue;
+            // most values do not make this read right, which a part of the program tells
+            const ReplayExtent until_read{.end = shortfall.instruction + 1};
+            if (fails(replay_states(traced_, {{slot, *at}}, until_read), shortfall)) continue;
             const auto replay = replay_states(traced_, {{slot, *at}});
             if (fails(replay, shortfall) || replay.final_states[slot].position) continue;
             const Cut cut{slot, *at, replay.shortfalls.size()};
@@ -311,7 +317,7 @@ class DistributionPass {
     /// Where fresh rows enter a computation whose halo rows mean nothing, its derivative there can
     /// be NaN: zero times NaN would reach the owners through the exchange's transpose.
     void shield_fresh_rows() {
-        const auto replay = replay_states(traced_);
+        const auto replay = replay_states(traced_, {}, {.records_operands = true});
         const auto count = traced_.program.code.size();
         std::map<Slot, Slot> shielded;
         std::size_t inserted = 0;

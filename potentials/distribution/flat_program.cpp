@@ -52,6 +52,11 @@ void Operand::for_each_slot(const std::function<void(Slot&)>& visit) {
     for (auto& item : items) item.for_each_slot(visit);
 }
 
+void Operand::append_slots(std::vector<Slot>& slots) const {
+    if (slot != NO_SLOT) slots.push_back(slot);
+    for (const auto& item : items) item.append_slots(slots);
+}
+
 void FlatProgram::compute_releases() {
     std::vector<bool> needed_later(static_cast<std::size_t>(slot_count), false);
     const auto keep = [&](Slot& slot) { needed_later[slot] = true; };

@@ -27,6 +27,8 @@ struct Operand {
     static Operand of_constant(c10::IValue value);
     /// Call `visit(Slot&)` for every slot that this operand reads.
     void for_each_slot(const std::function<void(Slot&)>& visit);
+    /// The slots that this operand reads, appended to `slots`.
+    void append_slots(std::vector<Slot>& slots) const;
 };
 
 /// One operator call. `outputs` has one slot for each result; an operator that returns one list

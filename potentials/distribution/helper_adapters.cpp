@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "potentials/explain_spec.hpp"
+#include "spec/format_names.hpp"
 #include "spec/json_value.hpp"
 #include "spec/spec_error.hpp"
 
@@ -29,23 +31,6 @@ std::string python_name(const std::string& qualified) {
     return name;
 }
 
-std::string target_of(const HelperAdapter& adapter) {
-    if (const auto* jit = std::get_if<JitAdapter>(&adapter))
-        return jit->module_path + "." + jit->attr_name;
-    if (const auto* python = std::get_if<PythonAdapter>(&adapter))
-        return python->module_path + "." + python->attr_name;
-    if (const auto* method = std::get_if<MethodAdapter>(&adapter))
-        return method->module_path + "." + method->class_name + "." + method->method_name;
-    return std::get<ModuleForward>(adapter).target;
-}
-
-std::optional<std::string> replacement_of(const HelperAdapter& adapter) {
-    if (const auto* jit = std::get_if<JitAdapter>(&adapter)) return jit->replacement;
-    if (const auto* python = std::get_if<PythonAdapter>(&adapter)) return python->replacement;
-    if (const auto* method = std::get_if<MethodAdapter>(&adapter)) return method->replacement;
-    return std::nullopt;
-}
-
 /// The method at the end of a path of submodules: "parts.sum" is method sum of module.parts.
 bool find_method(const torch::jit::Module& module, const std::string& path, Replacement& found) {
     c10::IValue object = module._ivalue();
@@ -70,22 +55,10 @@ bool find_function(const torch::jit::Module& module, const std::string& name, Re
     return found.function != nullptr;
 }
 
-std::string action_text(const HelperAdapter& adapter, const std::optional<std::string>& name) {
-    if (const auto* marker = std::get_if<ModuleForward>(&adapter))
-        return "marker " + in_quotes(marker->label) + ", without effect here";
-    if (!name) return "declared without replacement: the archive's own code runs";
-    if (const auto* builtin = find_builtin_replacement(*name)) {
-        const bool keeps = builtin->action == Action::KeepOriginal;
-        return *name + ": " + (keeps ? "the archive's own code runs: " : "built in: ") +
-               builtin->reason;
-    }
-    return *name + ": a function that the archive carries";
-}
-
-Replacement resolve(const std::string& pointer, const std::optional<std::string>& name,
+Replacement resolve(const std::string& pointer, const std::string* name,
                     const torch::jit::Module& module) {
     Replacement result;
-    if (!name) return result;
+    if (name == nullptr) return result;
     if (const auto* builtin = find_builtin_replacement(*name)) {
         if (builtin->action == Action::GraphParallel)
             throw SpecError(DOCUMENT, pointer,
@@ -144,7 +117,7 @@ HelperAdapters::HelperAdapters(const MLIPSpec& spec, const torch::jit::Module& m
     for (const auto& adapter : spec.distribution.third_party_helpers) {
         const auto index = targets_.size();
         const auto pointer = "/core/third_party_helpers/" + std::to_string(index);
-        const auto name = replacement_of(adapter);
+        const auto* name = replacement_of(adapter);
         targets_.push_back(target_of(adapter));
         auto replacement = resolve(pointer + "/replacement", name, module);
         const auto* method = std::get_if<MethodAdapter>(&adapter);
@@ -153,7 +126,7 @@ HelperAdapters::HelperAdapters(const MLIPSpec& spec, const torch::jit::Module& m
         replacements_.push_back(replacement);
         uses_.push_back({pointer,
                          (method ? "method " : "function ") + targets_.back(),
-                         action_text(adapter, name),
+                         action_of(adapter),
                          {}});
     }
 }

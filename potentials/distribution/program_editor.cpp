@@ -58,17 +58,13 @@ void ProgramEditor::replace_reads_of(std::size_t at, Slot old_slot, Slot new_slo
 }
 
 bool ProgramEditor::shares_storage_later(Slot slot, std::size_t from) const {
-    for (std::size_t at = from; at < traced_.program.code.size(); ++at) {
-        bool found = false;
-        auto instruction = traced_.program.code[at];
-        for (auto& input : instruction.inputs)
-            input.for_each_slot([&](Slot& other) {
-                found |= other != slot && traced_.alias_set[other] >= 0 &&
-                         traced_.alias_set[other] == traced_.alias_set[slot];
-            });
-        if (found) return true;
-    }
-    return false;
+    std::vector<Slot> read;
+    for (std::size_t at = from; at < traced_.program.code.size(); ++at)
+        for (const auto& input : traced_.program.code[at].inputs) input.append_slots(read);
+    return std::any_of(read.begin(), read.end(), [&](Slot other) {
+        return other != slot && traced_.alias_set[other] >= 0 &&
+               traced_.alias_set[other] == traced_.alias_set[slot];
+    });
 }
 
 bool ProgramEditor::is_written_later(Slot slot, std::size_t from) const {

@@ -7,16 +7,10 @@ namespace nvalchemi {
 
 namespace {
 
-std::vector<Slot> slots_read(const Instruction& instruction) {
-    std::vector<Slot> slots;
-    for (auto operand : instruction.inputs)
-        operand.for_each_slot([&](Slot& slot) { slots.push_back(slot); });
-    return slots;
-}
-
 class Replay {
   public:
-    explicit Replay(const TracedProgram& traced) : traced_(traced), states_(traced.facts.size()) {
+    Replay(const TracedProgram& traced, const ReplayExtent& extent)
+        : traced_(traced), extent_(extent), states_(traced.facts.size()) {
         for (std::size_t slot = 0; slot < states_.size(); ++slot) {
             states_[slot].position = traced.facts[slot].is_position;
             states_[slot].stale = traced.facts[slot].starts_stale;
@@ -27,7 +21,8 @@ class Replay {
     }
 
     StateReplay run(const std::map<Slot, std::size_t>& refreshed) {
-        for (std::size_t at = 0; at < traced_.program.code.size(); ++at) {
+        const auto end = std::min(extent_.end, traced_.program.code.size());
+        for (std::size_t at = 0; at < end; ++at) {
             for (const auto& [slot, after] : refreshed)
                 if (after == at) states_[slot].stale = false;
             step(at);
@@ -40,9 +35,13 @@ class Replay {
     void step(std::size_t at) {
         const auto& instruction = traced_.program.code[at];
         const auto& effect = traced_.effects[at];
-        const auto read = slots_read(instruction);
-        result_.operands.emplace_back();
-        for (const auto slot : read) result_.operands.back().push_back(states_[slot]);
+        auto& read = read_;
+        read.clear();
+        for (const auto& operand : instruction.inputs) operand.append_slots(read);
+        if (extent_.records_operands) {
+            result_.operands.emplace_back();
+            for (const auto slot : read) result_.operands.back().push_back(states_[slot]);
+        }
         for (const auto slot : effect.reads_any_row)
             if (states_[slot].stale)
                 result_.shortfalls.push_back({Shortfall::Need::Fresh, at, slot});
@@ -103,7 +102,8 @@ class Replay {
     bool check_partial(std::size_t at, const std::vector<Slot>& read) {
         const auto& instruction = traced_.program.code[at];
         const auto& effect = traced_.effects[at];
-        std::vector<Slot> partial;
+        auto& partial = partial_;
+        partial.clear();
         for (const auto slot : read)
             if (states_[slot].partial) partial.push_back(slot);
         if (effect.differentiates || effect.makes_replicated || effect.ignores_values ||
@@ -160,15 +160,17 @@ class Replay {
     }
 
     const TracedProgram& traced_;
+    const ReplayExtent extent_;
     std::vector<RowState> states_;
+    std::vector<Slot> read_, partial_;  ///< of the present instruction
     StateReplay result_;
 };
 
 }  // namespace
 
-StateReplay replay_states(const TracedProgram& traced,
-                          const std::map<Slot, std::size_t>& refreshed) {
-    return Replay(traced).run(refreshed);
+StateReplay replay_states(const TracedProgram& traced, const std::map<Slot, std::size_t>& refreshed,
+                          const ReplayExtent& extent) {
+    return Replay(traced, extent).run(refreshed);
 }
 
 }  // namespace nvalchemi

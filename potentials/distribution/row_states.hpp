@@ -32,10 +32,17 @@ struct StateReplay {
     std::vector<std::vector<RowState>> operands;  ///< states of the slots each instruction read
 };
 
+/// How much of a program is followed, and what is kept of it.
+struct ReplayExtent {
+    std::size_t end = static_cast<std::size_t>(-1);  ///< number of instructions
+    bool records_operands = false;                   ///< fill StateReplay::operands
+};
+
 /// Follow the states of all values through the program. `refreshed[slot] = n` supposes that `slot`
 /// becomes fresh after the first n instructions.
 StateReplay replay_states(const TracedProgram& traced,
-                          const std::map<Slot, std::size_t>& refreshed = {});
+                          const std::map<Slot, std::size_t>& refreshed = {},
+                          const ReplayExtent& extent = {});
 
 }  // namespace nvalchemi
 

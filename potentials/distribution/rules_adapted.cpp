@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "potentials/distribution/operator_rules.hpp"
+#include "spec/format_names.hpp"
 
 namespace nvalchemi::rules {
 
@@ -46,11 +47,17 @@ AbstractPtr slice_owned(TraceBuilder& builder, const Call& call, const AbstractP
                                    "edges are on one rank each and are never sliced");
 }
 
+/// A transform for another storage than the policy's has no effect.
+bool applies(TraceBuilder& builder, bool halo_needed) {
+    return stores_rows_for(builder.spec().distribution.policy.kind, halo_needed);
+}
+
 void transform_arguments(TraceBuilder& builder, Call& call, const OpAdapter& adapter) {
     for (const auto& [position, transform] : adapter.arg_transforms) {
+        if (position < 0 || !applies(builder, needs_halo(transform))) continue;
         auto& argument = call.args.at(position);
         if (!argument->is_tensor()) continue;
-        const auto declared = where(adapter, "argument", position, transform_name(transform));
+        const auto declared = where(adapter, "argument", position, name_of(transform));
         argument = transform == ArgTransform::GatherInputs
                        ? gather_inputs(builder, call, argument, declared)
                        : slice_owned(builder, call, argument, declared);
@@ -93,7 +100,8 @@ AbstractPtr transform_output(TraceBuilder& builder, const Call& call, const OpAd
     const auto found = adapter.output_transforms.find(position);
     if (found == adapter.output_transforms.end()) return output;
     const auto kind = found->second.kind;
-    const auto declared = where(adapter, "output", position, transform_name(kind));
+    if (!applies(builder, needs_halo(kind))) return output;
+    const auto declared = where(adapter, "output", position, name_of(kind));
     if (!output->is_tensor()) TraceBuilder::refuse(call, declared + ", which is no tensor");
     const auto facts = builder.facts(output);
     if (kind == Kind::ScatterOutputs) {

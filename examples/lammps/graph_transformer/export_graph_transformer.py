@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Fit the graph transformer of graph_transformer.py to an ionic pair potential for NaCl and export
+it, with the distribution spec that lies beside this file.
+
+    python3 export_graph_transformer.py --library ../../../build/lib/libfused_message.so
+
+The fit starts from a fixed seed and is there so that molecular dynamics with the archive behaves;
+its accuracy is of no interest.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[2] / "potentials" / "exporters")]
+
+try:
+    import torch
+    from card import DTYPES, make_card
+    from command_line import parser, run, write_and_check
+    from evaluate import add_reference, evaluate, rattled_rocksalt
+    from export_example_network import SPECIES, pair_energies, training_graph
+    from graph_transformer import GraphTransformer
+except ImportError as missing:
+    raise SystemExit(
+        f"error: {missing}; this exporter needs torch and numpy in the Python "
+        "environment that runs it"
+    ) from missing
+
+LIBRARY = "libfused_message.so"
+SPEC = HERE / "graph_transformer.spec.json"
+
+
+def fit(network, cutoff, steps):
+    """Fit energies and their edge gradients; returns the loss before and after."""
+    graph = training_graph(cutoff)
+    vectors = graph["edge_vectors"].requires_grad_(True)
+    target = pair_energies(graph["species"], *graph["edge_index"], vectors, cutoff)
+    (slope,) = torch.autograd.grad(target.sum(), vectors)
+    target = target.detach()
+    with torch.no_grad():
+        network.readout[-1].bias.fill_(target.mean().item())
+    optimizer = torch.optim.Adam(network.parameters(), lr=5e-3)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(steps, 1))
+    losses = []
+    for _ in range(steps):
+        energy = network(graph)["atomic_energies"]
+        (gradient,) = torch.autograd.grad(energy.sum(), vectors, create_graph=True)
+        loss = (energy - target).square().mean() + 10.0 * (gradient - slope).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+    return (losses[0], losses[-1]) if losses else (float("nan"), float("nan"))
+
+
+def network_card(name, network, dtype_name):
+    """The contract: what the dictionaries carry, which library to load, what its operators need."""
+    card = make_card(
+        name=name,
+        family="graph transformer",
+        cutoff=network.cutoff,
+        dtype=dtype_name,
+        species=SPECIES,
+        inputs={
+            "species": "species_index",
+            "edge_index": "edge_index",
+            "edge_vectors": "edge_vectors",
+        },
+        outputs={
+            "atomic_energies": {"role": "atomic_energies", "kind": "per_node", "shape": "(rows)"},
+            "electronegativity": {"role": "other", "kind": "per_graph", "shape": "(1)"},
+        },
+        forces="edge_vectors",
+        receiver_row=0,
+        spec=json.loads(SPEC.read_text()),
+    )
+    card["ops"] = [LIBRARY]
+    return card
+
+
+def main(arguments=None):
+    options = parser(__doc__, "graph_transformer")
+    options.add_argument("--library", default=LIBRARY, help="the operator library to train with")
+    options.add_argument("--cutoff", type=float, default=5.0, help="Angstrom")
+    options.add_argument("--steps", type=int, default=300, help="steps of the fit; 0: random")
+    options.add_argument("--seed", type=int, default=1, help="of the initial weights")
+    options = options.parse_args(arguments)
+    for name, smallest in (("cutoff", 3.0), ("steps", 0)):
+        if getattr(options, name) < smallest:
+            raise ValueError(
+                f"--{name}: got {getattr(options, name)}, expected at least {smallest}"
+            )
+    if not Path(options.library).exists():
+        raise ValueError(
+            f"--library: {options.library} does not exist; build it with this folder's CMakeLists.txt"
+        )
+    torch.ops.load_library(str(Path(options.library).resolve()))
+    torch.set_num_threads(1)  # sums of one order on every machine, and faster at this size
+    torch.manual_seed(options.seed)
+    network = GraphTransformer(len(SPECIES), options.cutoff).double()
+    before, after = fit(network, options.cutoff, options.steps)
+    print(f"fit: loss {before:.3g} -> {after:.3g} in {options.steps} steps")
+    network = network.to(DTYPES[options.dtype]).eval()
+    card = network_card(f"graph_transformer_{options.dtype}", network, options.dtype)
+    atoms = rattled_rocksalt(SPECIES)
+    add_reference(card, atoms, evaluate(network, card, atoms))
+    write_and_check(torch.jit.script(network), card, options.output)
+
+
+if __name__ == "__main__":
+    run(main)

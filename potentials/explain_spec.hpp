@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef NVALCHEMI_POTENTIALS_EXPLAIN_SPEC_HPP
+#define NVALCHEMI_POTENTIALS_EXPLAIN_SPEC_HPP
+
+#include <string>
+#include <vector>
+
+#include "potentials/adapter_use.hpp"
+#include "spec/mlip_spec.hpp"
+
+namespace nvalchemi {
+
+/// What each adapter of `spec` does, as far as that is known without a model: `places` are empty.
+/// Operators are looked up among those that are registered in this process.
+std::vector<AdapterUse> explain_adapters(const MLIPSpec& spec);
+
+/// "scatter_outputs on output 0"; what is without effect under the spec's policy is left out.
+std::string action_of(const OpAdapter& adapter, const StoragePolicy& policy);
+/// What takes the helper's place, and why that is right.
+std::string action_of(const HelperAdapter& helper);
+
+/// The "replacement" of a helper adapter if it can bind at all.
+const std::string* replacement_of(const HelperAdapter& helper);
+
+/// Bind the operator adapters to the operators that are registered in this process. Throws
+/// SpecError for an operator that is not, and for a position outside its schema.
+void check_operators(const MLIPSpec& spec);
+bool is_registered_operator(const std::string& op);
+/// Open operator libraries, so that they register what they have; a library is looked for in
+/// `folder` first, then as the loader does. Throws ModelError naming the library.
+void load_operator_libraries(const std::vector<std::string>& libraries,
+                             const std::string& folder = "");
+
+}  // namespace nvalchemi
+
+#endif
