@@ -17,9 +17,9 @@ namespace {
 
 // Extents of the two sample graphs: distinct primes, so that a dimension that follows rows or
 // edges is told from one that does not.
-constexpr std::int64_t PROBE_OWNED[2] = {29, 31};
-constexpr std::int64_t PROBE_ROWS[2] = {41, 43};
-constexpr std::int64_t PROBE_EDGES[2] = {127, 131};
+constexpr std::int64_t PROBE_OWNED[2] = {29, 37};
+constexpr std::int64_t PROBE_ROWS[2] = {41, 53};
+constexpr std::int64_t PROBE_EDGES[2] = {127, 157};
 
 Probe make_probe(const ModelCard& card, const torch::Device& device, int which) {
     const auto graph =
