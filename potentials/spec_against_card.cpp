@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "potentials/spec_against_card.hpp"
 
+#include <algorithm>
+#include <map>
+
 #include "spec/format_names.hpp"
 #include "spec/json_value.hpp"
 #include "spec/spec_error.hpp"
@@ -20,6 +23,16 @@ const char* name_of(ForceSource forces) {
     return "model";
 }
 
+std::optional<OutputRole> framework_role(const std::string& name) {
+    static const std::map<std::string, OutputRole> roles{
+        {"energy", OutputRole::Energy},   {"forces", OutputRole::Forces},
+        {"stress", OutputRole::Stress},   {"virial", OutputRole::Virial},
+        {"charges", OutputRole::Charges}, {"atomic_energies", OutputRole::AtomicEnergies}};
+    const auto found = roles.find(name);
+    if (found == roles.end()) return std::nullopt;
+    return found->second;
+}
+
 void check_policy(const MLIPSpec& spec) {
     const auto kind = spec.distribution.policy.kind;
     if (kind != PolicyKind::GraphParallel && kind != PolicyKind::Shard) return;
@@ -31,33 +44,32 @@ void check_policy(const MLIPSpec& spec) {
 }
 
 void check_output(const MLIPSpec& spec, const OutputSpec& output) {
-    const auto found = spec.output_kinds.find(output.key);
-    if (found != spec.output_kinds.end()) {
-        const auto kind = found->second;
+    for (const auto& [name, kind] : spec.output_kinds) {
+        if (!means_output(name, output)) continue;
         const bool of_system =
             (kind == OutputKind::Global || kind == OutputKind::PerGraph) &&
             (output.kind == OutputKind::Global || output.kind == OutputKind::PerGraph);
         if (kind != output.kind && kind != OutputKind::Unknown && !of_system)
             throw SpecError(DOCUMENT, "/output_kinds",
                             std::string("got kind \"") + name_of(kind) + "\" for output " +
-                                in_quotes(output.key) + ", expected \"" + name_of(output.kind) +
+                                in_quotes(name) + ", expected \"" + name_of(output.kind) +
                                 "\" as the model card says (correct one of the two)");
     }
-    if (spec.all_reduce_outputs.count(output.key) > 0 && output.kind == OutputKind::PerNode)
+    if (mean_output(spec.all_reduce_outputs, output) && output.kind == OutputKind::PerNode)
         throw SpecError(DOCUMENT, "/all_reduce_outputs",
                         "got the per-node output " + in_quotes(output.key) +
                             ", expected outputs of the whole system (ranks have different rows; "
                             "remove it)");
 }
 
-void check_key(const ModelCard& card, const std::optional<std::string>& key, const char* name,
-               OutputRole role, const char* role_name) {
-    if (!key) return;
+void check_node_energy(const ModelCard& card, const std::optional<std::string>& key) {
+    if (!key || framework_role(*key)) return;
     for (const auto& output : card.outputs)
-        if (output.key == *key && output.role != role)
-            throw SpecError(DOCUMENT, std::string("/") + name,
-                            "got output " + in_quotes(*key) + ", expected one whose role is \"" +
-                                role_name + "\" in the model card (correct one of the two)");
+        if (output.key == *key && output.role != OutputRole::AtomicEnergies)
+            throw SpecError(DOCUMENT, "/node_energy_key",
+                            "got output " + in_quotes(*key) +
+                                ", expected one whose role is \"atomic_energies\" in the model "
+                                "card (correct one of the two)");
 }
 
 void check_strategy(const ModelCard& card) {
@@ -73,12 +85,21 @@ void check_strategy(const ModelCard& card) {
 
 }  // namespace
 
+bool means_output(const std::string& name, const OutputSpec& output) {
+    const auto role = framework_role(name);
+    return role ? output.role == *role : output.key == name;
+}
+
+bool mean_output(const std::set<std::string>& names, const OutputSpec& output) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const auto& name) { return means_output(name, output); });
+}
+
 void check_spec_against_card(const ModelCard& card) {
     const auto& spec = card.distribution();
     check_policy(spec);
     for (const auto& output : card.outputs) check_output(spec, output);
-    check_key(card, spec.node_energy_key, "node_energy_key", OutputRole::AtomicEnergies,
-              "atomic_energies");
+    check_node_energy(card, spec.node_energy_key);
     check_strategy(card);
 }
 

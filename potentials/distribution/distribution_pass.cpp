@@ -7,6 +7,7 @@
 #include "potentials/distribution/program_editor.hpp"
 #include "potentials/distribution/row_states.hpp"
 #include "potentials/session.hpp"
+#include "potentials/spec_against_card.hpp"
 #include "spec/json_value.hpp"
 #include "spec/spec_error.hpp"
 
@@ -277,7 +278,7 @@ class DistributionPass {
 
     /// What the spec says of an output's reduction against what the model does.
     void check_reduction(const OutputSpec& declared, bool partial) const {
-        const bool reduce = spec_.all_reduce_outputs.count(declared.key) > 0;
+        const bool reduce = mean_output(spec_.all_reduce_outputs, declared);
         if (reduce && declared.kind != OutputKind::PerNode && !partial)
             throw SpecError("distribution spec", "/all_reduce_outputs",
                             "got output " + in_quotes(declared.key) +
@@ -285,12 +286,12 @@ class DistributionPass {
                                 "summed over ranks already: a second sum would make it as many "
                                 "times too large as there are ranks; remove it from "
                                 "all_reduce_outputs)");
-        const auto kind = spec_.output_kinds.find(declared.key);
-        if (kind != spec_.output_kinds.end() && kind->second == OutputKind::Global && partial)
-            throw SpecError("distribution spec", "/output_kinds",
-                            "got kind \"global\" for output " + in_quotes(declared.key) +
-                                ", expected \"per_graph\" (it holds this rank's part of a sum, "
-                                "which is not the same on every rank)");
+        for (const auto& [name, kind] : spec_.output_kinds)
+            if (kind == OutputKind::Global && partial && means_output(name, declared))
+                throw SpecError("distribution spec", "/output_kinds",
+                                "got kind \"global\" for output " + in_quotes(name) +
+                                    ", expected \"per_graph\" (it holds this rank's part of a "
+                                    "sum, which is not the same on every rank)");
     }
 
     void note_whole_outputs() {

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A Behler-Parrinello potential in plain PyTorch: symmetry functions of each atom's surroundings,
-and one small network for each element. It is written for one process and knows nothing about ranks.
+and a small network for each element. It is written for one process and knows nothing about ranks.
 
-Angular symmetry functions are sums over pairs of neighbours. They are not evaluated pair by pair: an
-integer power of a cosine is a polynomial in the two unit vectors, so that the sum over pairs is a
-product of two sums over single neighbours,
+Angular symmetry functions are sums over pairs of neighbours. They are not evaluated pair by pair:
+an integer power of a cosine is a polynomial in the two unit vectors, so that the sum over pairs is
+a product of two sums over single neighbours,
 
     sum over j, k of u_j u_k (n_j . n_k)^p  =  sum over a + b + c = p of p!/(a! b! c!) M_abc M_abc,
     M_abc = sum over j of u_j x^a y^b z^c                              (n = (x, y, z), length 1).

@@ -96,7 +96,7 @@ def main(arguments=None):
             )
     if not Path(options.library).exists():
         raise ValueError(
-            f"--library: {options.library} does not exist; build it with this folder's CMakeLists.txt"
+            f"--library: {options.library} does not exist; this folder's CMakeLists.txt builds it"
         )
     torch.ops.load_library(str(Path(options.library).resolve()))
     torch.set_num_threads(1)  # sums of one order on every machine, and faster at this size

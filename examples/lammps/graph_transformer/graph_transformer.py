@@ -25,7 +25,7 @@ def smooth_cutoff(r: Tensor, cutoff: float) -> Tensor:
 
 
 class AttentionLayer(nn.Module):
-    """h_s <- h_s + update(h_s, sum over edges (r, s) of gate(q_s . k_r) * filter(distance) * v_r)."""
+    """h_s <- h_s + update(h_s, sum over edges (r, s) of gate(q_s . k_r) * filter(r_rs) * v_r)."""
 
     def __init__(self, width: int, heads: int, radial: int):
         super().__init__()
@@ -46,8 +46,8 @@ class AttentionLayer(nn.Module):
 
 
 class GraphTransformer(nn.Module):
-    """Per-atom energies (eV) of a few species from edge vectors (Angstrom), and the electronegativity
-    that all atoms of the system settle on."""
+    """Per-atom energies (eV) of a few species from edge vectors (Angstrom), and the
+    electronegativity that all atoms of the system settle on."""
 
     def __init__(
         self,
