@@ -8,6 +8,7 @@ message(STATUS "
     LibTorch        ${NVALCHEMI_TORCH_VERSION}  ${NVALCHEMI_TORCH_ROOT}
     MPI             ${NVALCHEMI_MPI_NAME}
     compiler        ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, C++${CMAKE_CXX_STANDARD}, ${CMAKE_BUILD_TYPE}
+    CUDA code       ${NVALCHEMI_BUILD_CUDA}
     tests           ${NVALCHEMI_ENABLE_TESTS}
     warnings fail   ${NVALCHEMI_WARNINGS_AS_ERRORS}
     sanitizers      ${NVALCHEMI_SANITIZERS}

@@ -34,6 +34,47 @@ void require_floating_point(const RowBlock &rows)
 
 /* ---------------------------------------------------------------------- */
 
+/* ----------------------------------------------------------------------
+   received rows and own copies in the order in which the host adds them
+------------------------------------------------------------------------- */
+
+GpuRowPlan gpu_row_plan(const HaloPlan &plan)
+{
+  GpuRowPlan result;
+  result.owned_rows = plan.owned_rows;
+  result.total_rows = plan.total_rows;
+  result.send_rows = plan.send_rows;
+  result.own_rows = plan.own_rows;
+  result.own_first = plan.own_rows.empty() ? plan.owned_rows : plan.own_copies.first;
+
+  std::vector<std::vector<std::int64_t>> sources(plan.owned_rows);
+  const auto add_own_copies = [&] {
+    for (std::size_t k = 0; k < plan.own_rows.size(); ++k)
+      sources[plan.own_rows[k]].push_back(-static_cast<std::int64_t>(k) - 1);
+  };
+  bool own_copies_done = false;
+  for (const HaloMessage &message : plan.send_to) {
+    if (!own_copies_done && message.rank > plan.own_copies.rank) {
+      add_own_copies();
+      own_copies_done = true;
+    }
+    for (std::int64_t k = message.first; k < message.first + message.count; ++k)
+      sources[plan.send_rows[k]].push_back(k);
+  }
+  if (!own_copies_done) add_own_copies();
+
+  result.sum_offsets.push_back(0);
+  for (std::int64_t row = 0; row < plan.owned_rows; ++row) {
+    if (sources[row].empty()) continue;
+    result.sum_rows.push_back(row);
+    result.sum_sources.insert(result.sum_sources.end(), sources[row].begin(), sources[row].end());
+    result.sum_offsets.push_back(static_cast<std::int64_t>(result.sum_sources.size()));
+  }
+  return result;
+}
+
+/* ---------------------------------------------------------------------- */
+
 class Stopwatch {
  public:
   explicit Stopwatch(double &total) : total_(total), start_(MPI_Wtime()) {}
@@ -53,6 +94,44 @@ void MpiExchange::set_plan(HaloPlan plan)
   if (fault_ == Fault::WrongOwner && !plan.send_rows.empty())
     plan.send_rows[0] = (plan.send_rows[0] + 1) % plan.owned_rows;
   transport_.set_plan(std::move(plan));
+  gpu_plan_is_old_ = true;
+}
+
+/* ----------------------------------------------------------------------
+   what packs rows on the GPU, with the present plan; null if there is none,
+   and where a planted fault asks for the path that has it
+------------------------------------------------------------------------- */
+
+GpuRows *MpiExchange::gpu_rows(const RowBlock &rows)
+{
+  if (rows.cuda_device < 0 || fault_ != Fault::None) return nullptr;
+  if (!gpu_asked_) gpu_rows_ = open_gpu_rows(rows.cuda_device);
+  gpu_asked_ = true;
+  if (gpu_rows_ && gpu_plan_is_old_) gpu_rows_->set_plan(gpu_row_plan(transport_.plan()));
+  gpu_plan_is_old_ = false;
+  return gpu_rows_.get();
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiExchange::forward_on_gpu(GpuRows &gpu, const RowBlock &rows)
+{
+  const std::size_t row_bytes = rows.row_bytes();
+  const char *packed = gpu.pack(rows.data, row_bytes);
+  char *halo = gpu.halo_buffer(row_bytes);
+  watch_peers([&] { transport_.forward_packed(packed, halo, row_bytes); });
+  gpu.finish_forward(rows.data, row_bytes);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiExchange::reverse_on_gpu(GpuRows &gpu, const RowBlock &rows)
+{
+  const std::size_t row_bytes = rows.row_bytes();
+  const char *halo = gpu.fetch_halo(rows.data, row_bytes);
+  char *received = gpu.received_buffer(row_bytes);
+  watch_peers([&] { transport_.reverse_packed(halo, received, row_bytes); });
+  gpu.finish_reverse(rows);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -157,6 +236,7 @@ void MpiExchange::forward(const RowBlock &rows)
   enter({Kind::Forward, rows.width}, rows, double(transport_.plan().send_rows.size()) * row_bytes);
   if (planted(Fault::DropForward) && is_first_forward()) return;
   if (nothing_to_move()) return;
+  if (GpuRows *gpu = gpu_rows(rows)) return forward_on_gpu(*gpu, rows);
 
   RowBlock host = rows;
   const std::size_t owned_bytes = owned_rows() * row_bytes;
@@ -186,6 +266,7 @@ void MpiExchange::reverse(const RowBlock &rows)
   enter({Kind::Reverse, rows.width}, rows, double(transport_.rows_received()) * rows.row_bytes());
   if (planted(Fault::SkipReverse)) return;
   if (nothing_to_move()) return;
+  if (GpuRows *gpu = gpu_rows(rows)) return reverse_on_gpu(*gpu, rows);
 
   RowBlock host = rows;
   const std::size_t all_bytes = total_rows() * rows.row_bytes();

@@ -13,8 +13,10 @@
 
 #include "cuda_staging.h"
 #include "fault_injection.h"
+#include "gpu_rows.h"
 #include "mpi_transport.h"
 
+#include <memory>
 #include <vector>
 
 #include "kernels/halo_exchange.hpp"
@@ -66,9 +68,14 @@ class MpiExchange final : public HaloExchange {
   bool is_first_forward() const;
   bool follows_reverse() const;
   bool nothing_to_move() const;
+  GpuRows *gpu_rows(const RowBlock &rows);
+  void forward_on_gpu(GpuRows &gpu, const RowBlock &rows);
+  void reverse_on_gpu(GpuRows &gpu, const RowBlock &rows);
 
   MpiTransport transport_;
   CudaStaging staging_;
+  std::unique_ptr<GpuRows> gpu_rows_;    // null: rows in GPU memory are staged as a whole
+  bool gpu_plan_is_old_ = true, gpu_asked_ = false;
   std::vector<double> sum_buffer_;
   const std::vector<ExchangeEvent> *schedule_ = nullptr;    // set during an evaluation
   std::vector<ExchangeRecord> records_;

@@ -68,25 +68,44 @@ std::int64_t MpiTransport::rows_received() const
 void MpiTransport::forward(char *data, std::size_t row_bytes)
 {
   if (row_bytes == 0) return;
-  const MPI_Datatype type = row_type(row_bytes);
-  for (const HaloMessage &message : plan_.receive_from)
-    post_receive(data + message.first * row_bytes, message, type);
-
   send_buffer_.resize(plan_.send_rows.size() * row_bytes);
   char *packed = send_buffer_.data();
   for (const std::int64_t row : plan_.send_rows) {
     std::memcpy(packed, data + row * row_bytes, row_bytes);
     packed += row_bytes;
   }
-  for (const HaloMessage &message : plan_.send_to)
-    post_send(send_buffer_.data() + message.first * row_bytes, message, type, false);
-
   char *copy = data + plan_.own_copies.first * row_bytes;
   for (const std::int64_t row : plan_.own_rows) {
     std::memcpy(copy, data + row * row_bytes, row_bytes);
     copy += row_bytes;
   }
+  forward_packed(send_buffer_.data(), data + plan_.owned_rows * row_bytes, row_bytes);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiTransport::forward_packed(const char *packed, char *halo, std::size_t row_bytes)
+{
+  if (row_bytes == 0) return;
+  const MPI_Datatype type = row_type(row_bytes);
+  for (const HaloMessage &message : plan_.receive_from)
+    post_receive(halo + (message.first - plan_.owned_rows) * row_bytes, message, type);
+  for (const HaloMessage &message : plan_.send_to)
+    post_send(packed + message.first * row_bytes, message, type, false);
   wait_for(plan_.receive_from, type);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiTransport::reverse_packed(const char *halo, char *received, std::size_t row_bytes)
+{
+  if (row_bytes == 0) return;
+  const MPI_Datatype type = row_type(row_bytes);
+  for (const HaloMessage &message : plan_.send_to)
+    post_receive(received + message.first * row_bytes, message, type);
+  for (const HaloMessage &message : plan_.receive_from)
+    post_send(halo + (message.first - plan_.owned_rows) * row_bytes, message, type, false);
+  wait_for(plan_.send_to, type);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -95,15 +114,9 @@ void MpiTransport::reverse(const RowBlock &rows, bool zero_halo_rows)
 {
   const std::size_t row_bytes = rows.row_bytes();
   if (row_bytes == 0) return;
-  const MPI_Datatype type = row_type(row_bytes);
   char *data = static_cast<char *>(rows.data);
-
   receive_buffer_.resize(plan_.send_rows.size() * row_bytes);
-  for (const HaloMessage &message : plan_.send_to)
-    post_receive(receive_buffer_.data() + message.first * row_bytes, message, type);
-  for (const HaloMessage &message : plan_.receive_from)
-    post_send(data + message.first * row_bytes, message, type, false);
-  wait_for(plan_.send_to, type);
+  reverse_packed(data + plan_.owned_rows * row_bytes, receive_buffer_.data(), row_bytes);
 
   add_halo_rows(rows);
   if (zero_halo_rows && plan_.total_rows > plan_.owned_rows)

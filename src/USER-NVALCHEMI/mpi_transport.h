@@ -45,6 +45,14 @@ class MpiTransport {
 
   void forward(char *data, std::size_t row_bytes);
 
+  // the same where sends are packed already and halo rows lie elsewhere; own copies are not made
+
+  void forward_packed(const char *packed, char *halo, std::size_t row_bytes);
+
+  // send halo rows to their owners, receive others' into `received` (send_rows, *)
+
+  void reverse_packed(const char *halo, char *received, std::size_t row_bytes);
+
   // add halo rows to their owners, rank after rank, then zero them if wanted
 
   void reverse(const RowBlock &rows, bool zero_halo_rows);

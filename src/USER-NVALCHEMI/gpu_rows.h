@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* -*- c++ -*- ----------------------------------------------------------
+   Rows in GPU memory on their way to and from other ranks. Only rows that
+   travel cross the bus, through pinned host memory. The implementation is
+   a library of its own, opened where there is a GPU.
+
+   All work goes to the device's default stream, which is also LibTorch's.
+------------------------------------------------------------------------- */
+
+#ifndef LMP_GPU_ROWS_H
+#define LMP_GPU_ROWS_H
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/halo_exchange.hpp"
+
+namespace nvalchemi {
+
+// which rows travel, and what is added to which row in which order
+
+struct GpuRowPlan {
+  std::int64_t owned_rows = 0, total_rows = 0;
+  std::vector<std::int64_t> send_rows;      // owned rows that go out, in the order of messages
+  std::vector<std::int64_t> own_rows;       // owned rows with copies on this rank
+  std::int64_t own_first = 0;               // their first halo row
+  std::vector<std::int64_t> sum_rows;       // owned rows that get something in a reverse exchange
+  std::vector<std::int64_t> sum_offsets;    // (sum_rows + 1,) into sum_sources
+  std::vector<std::int64_t>
+      sum_sources;    // k >= 0: received row k; -k - 1: halo row own_first + k
+};
+
+class GpuRows {
+ public:
+  virtual ~GpuRows() = default;
+  virtual void set_plan(const GpuRowPlan &plan) = 0;
+
+  // forward: outgoing rows, packed, in host memory; waits for the device
+
+  virtual const char *pack(const void *rows, std::size_t row_bytes) = 0;
+
+  // host memory for all halo rows; what is in it becomes the halo rows of `rows`, those that copy
+  // own rows are made on the device
+
+  virtual char *halo_buffer(std::size_t row_bytes) = 0;
+  virtual void finish_forward(void *rows, std::size_t row_bytes) = 0;
+
+  // reverse: all halo rows in host memory; waits for the device
+
+  virtual const char *fetch_halo(const void *rows, std::size_t row_bytes) = 0;
+
+  // host memory for received rows; they are added to owned rows, and halo rows become zero
+
+  virtual char *received_buffer(std::size_t row_bytes) = 0;
+  virtual void finish_reverse(const RowBlock &rows) = 0;
+};
+
+// null where the library is not there (a build without CUDA), or is for another CUDA runtime.
+// `device`: number of the GPU. Throws std::runtime_error if the GPU cannot be used.
+
+std::unique_ptr<GpuRows> open_gpu_rows(int device);
+
+}    // namespace nvalchemi
+
+#endif
