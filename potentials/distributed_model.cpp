@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "potentials/distributed_model.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "potentials/consolidation.hpp"
 #include "potentials/distribution/moment_form.hpp"
@@ -41,6 +43,58 @@ torch::Tensor first_token(const ModelInputs& inputs, const ModelCard& card,
     return torch::zeros({}, torch::TensorOptions(model_dtype(card)).device(device));
 }
 
+constexpr int NOT_OBSERVED = -2;
+constexpr int OF_SYSTEM = -1;
+
+int row_dimension_of(const TensorFacts& facts) {
+    if (!facts.floating) return NOT_OBSERVED;
+    const int dim = facts.placed_dim();
+    if (dim < 0) return OF_SYSTEM;
+    const bool more = std::any_of(facts.dims.begin() + dim + 1, facts.dims.end(),
+                                  [](const Dim& d) { return d.space != SPACE_NONE; });
+    const bool rows =
+        facts.dims[dim] == Dim{SPACE_NODE, 1} || facts.dims[dim] == Dim{SPACE_OWNED, 1};
+    return rows && !more ? dim : NOT_OBSERVED;
+}
+
+bool is_foreign(const std::string& op) {
+    const auto space = op.substr(0, op.find("::"));
+    return space != "aten" && space != "prim" && space != "nvalchemi_lmp" && space != "prims";
+}
+
+/// Values of which an owned row is not complete before halo rows have been folded into it.
+std::set<Slot> folded_next(const FlatProgram& program) {
+    std::set<Slot> slots;
+    for (const auto& instruction : program.code)
+        if (instruction.name == "nvalchemi_lmp::halo_correct")
+            slots.insert(instruction.inputs[0].slot);
+    return slots;
+}
+
+/// A row's elements weighted by numbers between 1/2 and 3/2 that repeat nowhere.
+ObservedValue fingerprint(const torch::Tensor& tensor, int dimension, std::int64_t owned) {
+    ObservedValue observed;
+    observed.per_row = dimension >= 0;
+    const auto value = tensor.detach();
+    auto rows =
+        observed.per_row
+            ? value.movedim(dimension, 0).narrow(0, 0, std::min(owned, value.size(dimension)))
+            : value.unsqueeze(0);
+    rows = rows.to(torch::kCPU, torch::kFloat64);
+    const auto count = rows.size(0);
+    const auto width = count > 0 ? rows.numel() / count : 0;
+    rows = rows.reshape({count, width});
+    const auto weights =
+        torch::arange(width, torch::kFloat64).mul(1.7).add(0.3).sin().mul(0.5).add(1.0);
+    const auto list = [](const torch::Tensor& numbers) {
+        const auto flat = numbers.contiguous();
+        return std::vector<double>(flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel());
+    };
+    observed.projection = list(rows.matmul(weights));
+    observed.magnitude = list(rows.abs().sum(1));
+    return observed;
+}
+
 double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -56,8 +110,64 @@ DistributedModel::DistributedModel(const ModelCard& card, const torch::jit::Modu
     distribute(traced, card);
     exchanges_ = planned_exchanges(traced);
     adapter_uses_ = traced.adapter_uses;
+    note_observables(traced);
     if (edge_moments) moment_degree_ = scale_sender_gathers(traced);
     program_ = std::move(traced.program);
+}
+
+/// Values that a run can show: floating point, over rows or of the whole system, and not made from
+/// a gradient, whose halo rows hold parts of what belongs to their owners.
+void DistributedModel::note_observables(const TracedProgram& traced) {
+    const auto& code = traced.program.code;
+    row_dimension_.assign(traced.facts.size(), NOT_OBSERVED);
+    const auto incomplete = folded_next(traced.program);
+    std::vector<bool> from_gradient(traced.facts.size(), false);
+    std::set<std::string> covered;
+    for (const auto& adapter : card_.distribution().distribution.custom_ops)
+        covered.insert(adapter.op);
+    for (std::size_t at = 0; at < code.size(); ++at) {
+        std::vector<Slot> read;
+        for (const auto& input : code[at].inputs) input.append_slots(read);
+        const bool tainted =
+            traced.effects[at].differentiates ||
+            std::any_of(read.begin(), read.end(), [&](Slot s) { return from_gradient[s]; });
+        for (const auto slot : code[at].outputs) {
+            from_gradient[slot] = tainted;
+            if (!tainted && incomplete.count(slot) == 0)
+                row_dimension_[slot] = row_dimension_of(traced.facts[slot]);
+        }
+        const bool sees_rows = std::any_of(read.begin(), read.end(), [&](Slot slot) {
+            return traced.facts[slot].placed_dim() >= 0;
+        });
+        if (sees_rows && is_foreign(code[at].name))
+            foreign_calls_.push_back(
+                {code[at].name, code[at].source, covered.count(code[at].name) > 0});
+    }
+}
+
+FlatProgram::Observer DistributedModel::observe_rows(const AtomGraph& graph,
+                                                     const ValueObserver& observer) const {
+    if (!observer) return {};
+    return [this, &observer, owned = graph.n_owned](std::size_t at,
+                                                    const std::vector<c10::IValue>& values) {
+        const auto& outputs = program_.code[at].outputs;
+        for (std::size_t k = 0; k < outputs.size(); ++k) {
+            const int dimension = row_dimension_[outputs[k]];
+            const auto& value = values[outputs[k]];
+            if (dimension == NOT_OBSERVED || !value.isTensor()) continue;
+            auto observed = fingerprint(value.toTensor(), dimension, owned);
+            observed.call = at;
+            observed.output = k;
+            observer(observed);
+        }
+    };
+}
+
+std::vector<OperatorCall> DistributedModel::operator_calls() const {
+    std::vector<OperatorCall> calls;
+    for (const auto& instruction : program_.code)
+        calls.push_back({instruction.name, instruction.source, instruction.module});
+    return calls;
 }
 
 /// Forces that are complete on their owner have no parts on halo rows to be brought home.
@@ -71,7 +181,7 @@ std::vector<torch::Tensor> DistributedModel::owned_forces(std::vector<torch::Ten
 }
 
 Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exchange,
-                                      bool edge_moments) const {
+                                      bool edge_moments, const ValueObserver& observer) const {
     const auto start = std::chrono::steady_clock::now();
     const EvaluationScope scope(model_dtype(card_));
     const ExchangeScope exchange_scope(exchange);
@@ -86,7 +196,7 @@ Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exch
                         torch::TensorOptions(model_dtype(card_)).device(device_)),
             moment_degree_};
         const auto result = program_.run(values, graph.n_owned, first_token(inputs, card_, device_),
-                                         moments.factor);
+                                         moments.factor, observe_rows(graph, observer));
         auto evaluation = consolidate(card_, graph, inputs, owned_forces(result.outputs, graph),
                                       result.token, with_moments ? &moments : nullptr);
         evaluation.seconds_model = seconds_since(start);

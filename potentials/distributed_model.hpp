@@ -9,6 +9,7 @@
 #include "potentials/distribution/distribution_pass.hpp"
 #include "potentials/internal_torch.hpp"
 #include "potentials/model_card.hpp"
+#include "potentials/observed_value.hpp"
 
 namespace nvalchemi {
 
@@ -21,15 +22,23 @@ class DistributedModel {
                      const torch::Device& device, bool edge_moments = false);
 
     /// Collective over the ranks of `exchange`; `edge_moments` the same on all ranks.
-    Evaluation evaluate(const AtomGraph& graph, HaloExchange& exchange,
-                        bool edge_moments = false) const;
+    /// `observer` is told every floating point value of the forward pass that has rows of atoms
+    /// or belongs to the whole system.
+    Evaluation evaluate(const AtomGraph& graph, HaloExchange& exchange, bool edge_moments = false,
+                        const ValueObserver& observer = {}) const;
 
     const std::vector<PlannedExchange>& exchanges() const { return exchanges_; }
     const std::vector<AdapterUse>& adapter_uses() const { return adapter_uses_; }
+    const std::vector<ForeignCall>& foreign_calls() const { return foreign_calls_; }
+    /// All calls, in the order of execution.
+    std::vector<OperatorCall> operator_calls() const;
 
   private:
     std::vector<torch::Tensor> owned_forces(std::vector<torch::Tensor> outputs,
                                             const AtomGraph& graph) const;
+
+    void note_observables(const TracedProgram& traced);
+    FlatProgram::Observer observe_rows(const AtomGraph& graph, const ValueObserver& observer) const;
 
     ModelCard card_;
     torch::Device device_;
@@ -37,6 +46,8 @@ class DistributedModel {
     int moment_degree_ = 0;
     std::vector<PlannedExchange> exchanges_;
     std::vector<AdapterUse> adapter_uses_;
+    std::vector<ForeignCall> foreign_calls_;
+    std::vector<int> row_dimension_;  ///< of a slot: where its rows are, or one of two negatives
 };
 
 /// The archive as it is, evaluated on a whole system without halo rows.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "potentials/explain_spec.hpp"
 
+#include <algorithm>
+
 #include "potentials/builtin_replacements.hpp"
 #include "potentials/internal_torch.hpp"
 #include "spec/format_names.hpp"
@@ -53,6 +55,27 @@ std::string action_of(const HelperAdapter& helper) {
 
 bool is_registered_operator(const std::string& op) {
     return c10::Dispatcher::singleton().findSchema({op, ""}).has_value();
+}
+
+OperatorPositions operator_positions(const std::string& op) {
+    OperatorPositions positions;
+    const auto handle = c10::Dispatcher::singleton().findSchema({op, ""});
+    if (!handle) return positions;
+    const auto& arguments = handle->schema().arguments();
+    for (std::size_t k = 0; k < arguments.size(); ++k)
+        if (arguments[k].type()->isSubtypeOf(*c10::TensorType::get()))
+            positions.tensor_arguments.push_back(static_cast<int>(k));
+    positions.outputs = static_cast<int>(handle->schema().returns().size());
+    return positions;
+}
+
+std::vector<std::string> registered_operators(const std::string& name_space) {
+    std::vector<std::string> names;
+    for (const auto& name : c10::Dispatcher::singleton().getAllOpNames())
+        if (name.name.rfind(name_space + "::", 0) == 0 && name.overload_name.empty())
+            names.push_back(name.name);
+    std::sort(names.begin(), names.end());
+    return names;
 }
 
 std::vector<AdapterUse> explain_adapters(const MLIPSpec& spec) {

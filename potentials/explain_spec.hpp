@@ -26,6 +26,17 @@ const std::string* replacement_of(const HelperAdapter& helper);
 /// SpecError for an operator that is not, and for a position outside its schema.
 void check_operators(const MLIPSpec& spec);
 bool is_registered_operator(const std::string& op);
+
+/// What can be transformed of an operator.
+struct OperatorPositions {
+    std::vector<int> tensor_arguments;
+    int outputs = 0;
+};
+/// Nothing of an operator that is not registered.
+OperatorPositions operator_positions(const std::string& op);
+/// All registered operators of a namespace, sorted, without overloads.
+std::vector<std::string> registered_operators(const std::string& name_space);
+
 /// Open operator libraries, so that they register what they have; a library is looked for in
 /// `folder` first, then as the loader does. Throws ModelError naming the library.
 void load_operator_libraries(const std::vector<std::string>& libraries,

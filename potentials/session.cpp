@@ -5,10 +5,14 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 
 #include "kernels/register_ops.hpp"
 #include "potentials/archive.hpp"
 #include "potentials/distributed_model.hpp"
+#include "potentials/evaluation_scope.hpp"
+#include "potentials/host_staged_exchange.hpp"
+#include "potentials/model_inputs.hpp"
 #include "potentials/self_test.hpp"
 #include "potentials/spec_against_card.hpp"
 
@@ -92,8 +96,12 @@ Session::Session(const std::string& archive, const SessionOptions& options)
     load_operator_libraries(card.operator_libraries,
                             std::filesystem::path(options.path).parent_path().string());
     load_operator_libraries(options.operator_libraries);
-    check_spec_against_card(card);
+    if (options.distribute) check_spec_against_card(card);
     impl_->device = select_device(options.device);
+    if (!options.distribute) {
+        impl_->module = load_module(archive, options.path, impl_->device);
+        return;
+    }
     // Analysis and self-test need host memory, whatever the device.
     impl_->module = load_module(archive, options.path, torch::kCPU);
     impl_->model =
@@ -118,6 +126,22 @@ Evaluation Session::evaluate(const AtomGraph& graph, HaloExchange& exchange, boo
     return impl_->model->evaluate(graph, exchange, edge_moments);
 }
 
+std::vector<Evaluation> Session::evaluate_in_parts(InMemoryGroup& group,
+                                                   const std::vector<AtomGraph>& parts,
+                                                   const PartsOptions& options) {
+    const EvaluationScope one_dtype_for_all_threads(model_dtype(impl_->card));
+    std::vector<Evaluation> evaluations(parts.size());
+    group.run([&](int rank, HaloExchange& memory) {
+        HostStagedExchange staged(memory);
+        HaloExchange& own = impl_->device.is_cuda() ? static_cast<HaloExchange&>(staged) : memory;
+        const auto wrapped = options.wrap_exchange ? options.wrap_exchange(rank, own) : nullptr;
+        const auto observer = options.observer ? options.observer(rank) : ValueObserver();
+        evaluations[rank] =
+            impl_->model->evaluate(parts[rank], wrapped ? *wrapped : own, false, observer);
+    });
+    return evaluations;
+}
+
 Evaluation Session::evaluate_undecomposed(const AtomGraph& graph) {
     return nvalchemi::evaluate_undecomposed(impl_->card, impl_->module, impl_->device, graph);
 }
@@ -128,6 +152,26 @@ const std::vector<ExchangeEvent>& Session::schedule(bool edge_moments) const {
 
 const std::vector<AdapterUse>& Session::adapter_uses() const {
     return impl_->model->adapter_uses();
+}
+
+const std::vector<PlannedExchange>& Session::planned_exchanges() const {
+    return impl_->model->exchanges();
+}
+
+const std::vector<ForeignCall>& Session::foreign_calls() const {
+    return impl_->model->foreign_calls();
+}
+
+std::vector<OperatorCall> Session::operator_calls() const { return impl_->model->operator_calls(); }
+
+std::vector<std::string> Session::free_functions() const {
+    constexpr std::string_view kPrefix = "__torch__.";
+    std::vector<std::string> names;
+    for (const auto* function : impl_->module._ivalue()->compilation_unit()->get_functions()) {
+        const auto name = function->qualname().qualifiedName();
+        names.push_back(name.rfind(kPrefix, 0) == 0 ? name.substr(kPrefix.size()) : name);
+    }
+    return names;
 }
 
 std::string Session::listing() const { return listing_of(*impl_->model); }

@@ -2,6 +2,7 @@
 #ifndef NVALCHEMI_POTENTIALS_SESSION_HPP
 #define NVALCHEMI_POTENTIALS_SESSION_HPP
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -12,7 +13,9 @@
 #include "kernels/in_memory_exchange.hpp"
 #include "potentials/adapter_use.hpp"
 #include "potentials/atom_graph.hpp"
+#include "potentials/distribution/planned_exchange.hpp"
 #include "potentials/model_card.hpp"
+#include "potentials/observed_value.hpp"
 
 namespace nvalchemi {
 
@@ -42,7 +45,14 @@ struct SessionOptions {
     int threads = 0;                              ///< intra-operator threads; 0: leave as they are
     /// Make the model ready for evaluate(..., edge_moments = true): the exact heat flux.
     bool edge_moments = false;
-    bool self_test = true;  ///< compare a small decomposition with the undecomposed model at load
+    bool self_test = true;   ///< compare a small decomposition with the undecomposed model at load
+    bool distribute = true;  ///< false: for evaluate_undecomposed() alone, whatever the spec says
+};
+
+/// What is put around each rank's exchange, and who watches each rank's values.
+struct PartsOptions {
+    std::function<std::unique_ptr<HaloExchange>(int rank, HaloExchange& inner)> wrap_exchange;
+    std::function<ValueObserver(int rank)> observer;
 };
 
 /// A model ready to evaluate one rank's part of a system. Independent of LAMMPS and MPI.
@@ -61,6 +71,13 @@ class Session {
     /// Throws ModelError; a rank that throws has not taken part in the remaining exchanges.
     Evaluation evaluate(const AtomGraph& graph, HaloExchange& exchange, bool edge_moments = false);
 
+    /// Evaluate all parts of a system in this process: one thread a rank of `group`, whose rows are
+    /// those of `parts`. Not collective. Throws ModelError for the lowest rank that failed by
+    /// itself.
+    std::vector<Evaluation> evaluate_in_parts(InMemoryGroup& group,
+                                              const std::vector<AtomGraph>& parts,
+                                              const PartsOptions& options = {});
+
     /// Evaluate the archive as it is, without the distribution pass, on a whole system (folded
     /// rows, no halo). The reference of every comparison. Not collective.
     Evaluation evaluate_undecomposed(const AtomGraph& graph);
@@ -73,6 +90,16 @@ class Session {
 
     /// What the adapters of the distribution spec apply to in this model.
     const std::vector<AdapterUse>& adapter_uses() const;
+
+    /// The collectives of the forward pass with where in the model they come from.
+    const std::vector<PlannedExchange>& planned_exchanges() const;
+    /// Operators of neither torch nor this package that see rows.
+    const std::vector<ForeignCall>& foreign_calls() const;
+    /// What an ObservedValue::call counts.
+    std::vector<OperatorCall> operator_calls() const;
+
+    /// Free functions that the archive brings, by qualified name: "aimnet.nbops.mol_sum".
+    std::vector<std::string> free_functions() const;
 
     std::string device_name() const;
     static std::string torch_version_built();

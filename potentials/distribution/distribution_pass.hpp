@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "potentials/distribution/placement.hpp"
+#include "potentials/distribution/planned_exchange.hpp"
 #include "potentials/model_card.hpp"
 
 namespace nvalchemi {
@@ -15,14 +16,6 @@ namespace nvalchemi {
 /// sums over senders, sums of system values over ranks; thread the order token through them.
 /// Throws ModelError for a read that cannot be made right, with operator and source line.
 void distribute(TracedProgram& traced, const ModelCard& card);
-
-/// One collective of a distributed program.
-struct PlannedExchange {
-    std::string name;    ///< "halo_forward", "halo_correct", "system_sum"
-    std::int64_t width;  ///< elements for each row (or in all)
-    std::string source;  ///< where in the model its operand is made
-    std::string module;
-};
 
 std::vector<PlannedExchange> planned_exchanges(const TracedProgram& traced);
 

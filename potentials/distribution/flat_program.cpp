@@ -75,7 +75,8 @@ void FlatProgram::compute_releases() {
 
 FlatProgram::Result FlatProgram::run(const std::vector<c10::IValue>& arguments,
                                      std::int64_t n_owned, const torch::Tensor& token,
-                                     const torch::Tensor& gradient_factor) const {
+                                     const torch::Tensor& gradient_factor,
+                                     const Observer& observer) const {
     Values values(static_cast<std::size_t>(slot_count));
     for (std::size_t k = 0; k < inputs.size(); ++k) values[inputs[k]] = arguments[k];
     values[owned_count] = n_owned;
@@ -93,6 +94,7 @@ FlatProgram::Result FlatProgram::run(const std::vector<c10::IValue>& arguments,
             throw ModelError(describe(instruction) + ": " + error.what());
         }
         store(instruction, stack, values);
+        if (observer) observer(static_cast<std::size_t>(&instruction - code.data()), values);
         for (const auto slot : instruction.releases) values[slot] = c10::IValue();
     }
     Result result;

@@ -64,9 +64,12 @@ struct FlatProgram {
         std::vector<torch::Tensor> outputs;
         torch::Tensor token;
     };
+    /// Called after each instruction with its place in `code` and the values of all slots.
+    using Observer = std::function<void(std::size_t, const std::vector<c10::IValue>&)>;
     /// Throws ModelError naming the operator and its source line.
     Result run(const std::vector<c10::IValue>& values, std::int64_t n_owned,
-               const torch::Tensor& token, const torch::Tensor& gradient_factor = {}) const;
+               const torch::Tensor& token, const torch::Tensor& gradient_factor = {},
+               const Observer& observer = {}) const;
 };
 
 /// "name (source)" for messages and listings.

@@ -15,6 +15,7 @@
 
 #include "potentials/model_card.hpp"
 #include "potentials/session.hpp"
+#include "potentials/structure_file.hpp"
 #include "potentials/whole_system.hpp"
 
 namespace {
@@ -84,49 +85,6 @@ nvalchemi::SessionOptions session_options(const Arguments& arguments, const std:
     return options;
 }
 
-std::int64_t species_position(const nvalchemi::ModelCard& card, const std::string& symbol) {
-    const auto found = std::find(card.species.begin(), card.species.end(), symbol);
-    if (found == card.species.end())
-        throw std::runtime_error("symbols: got '" + symbol + "', expected one of the " +
-                                 std::to_string(card.species.size()) + " species of model '" +
-                                 card.name + "'");
-    return found - card.species.begin();
-}
-
-/// `[x, y, z]` at the end of `to`.
-void append_vector(const json& from, const std::string& name, std::vector<double>& to) {
-    const auto values = from.get<std::vector<double>>();
-    if (values.size() != 3)
-        throw std::runtime_error(name + ": got " + std::to_string(values.size()) +
-                                 " numbers, expected 3");
-    to.insert(to.end(), values.begin(), values.end());
-}
-
-nvalchemi::WholeSystem read_structure(const std::string& path, const nvalchemi::ModelCard& card) {
-    try {
-        const auto document = json::parse(read_file(path));
-        nvalchemi::WholeSystem system;
-        for (const auto& symbol : document.at("symbols"))
-            system.species.push_back(species_position(card, symbol.get<std::string>()));
-        for (const auto& position : document.at("positions"))
-            append_vector(position, "positions", system.positions);
-        if (system.positions.size() != 3 * system.species.size())
-            throw std::runtime_error("positions: got " +
-                                     std::to_string(system.positions.size() / 3) + ", expected " +
-                                     std::to_string(system.species.size()) + " as in symbols");
-        std::vector<double> cell;
-        for (const auto& vector : document.at("cell")) append_vector(vector, "cell", cell);
-        const auto periodic = document.value("pbc", std::vector<bool>(3, true));
-        if (cell.size() != 9 || periodic.size() != 3)
-            throw std::runtime_error("cell, pbc: expected three vectors and three booleans");
-        std::copy(cell.begin(), cell.end(), system.cell);
-        std::copy(periodic.begin(), periodic.end(), system.periodic);
-        return system;
-    } catch (const std::exception& error) {
-        throw std::runtime_error(path + ": " + error.what());
-    }
-}
-
 json rows_of_three(const std::vector<double>& values) {
     json rows = json::array();
     for (std::size_t k = 0; k + 2 < values.size(); k += 3)
@@ -154,7 +112,7 @@ json to_document(const nvalchemi::WholeSystem& system, const nvalchemi::WholeEva
 void evaluate(const Arguments& arguments) {
     const auto archive = read_file(arguments.archive);
     nvalchemi::Session session(archive, session_options(arguments, archive));
-    const auto system = read_structure(arguments.structure, session.card());
+    const auto system = nvalchemi::read_structure_file(arguments.structure, session.card());
 
     const auto document = to_document(system, nvalchemi::evaluate_whole(session, system));
 

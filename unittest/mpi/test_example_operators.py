@@ -2,17 +2,22 @@
 """The examples of examples/lammps with operators of their own, or with none, on 1, 2 and 4 ranks:
 the right specs give the numbers of the archive alone, the wrong ones their message."""
 
-import os
+import importlib.util
+import json
 import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 from installation import REPOSITORY, find_build_file
 from suite import LammpsTest, Model, main, one_line
 
 EXAMPLES = REPOSITORY / "examples" / "lammps"
+PAGES = [
+    REPOSITORY / "doc" / f"{name}.rst" for name in ("adapter_cookbook", "bring_your_own_model")
+]
 LIBRARY = "libfused_message.so"
 RANKS = (1, 2, 4)
 RIGHT = "graph_transformer.spec.json"
@@ -48,6 +53,7 @@ lmp.file("in.case")
 value = lmp.extract_pair("electronegativity")
 Path(f"value.{lmp.extract_setting('world_rank')}").write_text(repr(value))
 lmp.close()
+lmp.finalize()
 """
 
 
@@ -141,6 +147,8 @@ class GraphTransformer(Example):
         self.assertIn(f"operator library '{LIBRARY}' cannot be loaded", one_line(run.message))
 
     def test_system_output_is_the_same_on_every_rank_and_any_number_of_ranks(self):
+        if importlib.util.find_spec("lammps") is None:
+            self.skipTest("needs LAMMPS's Python module")
         structure = self.model.case("nacl64")[0]
         self.write_structure(structure)
         script = self.script(structure, self.model.settings(), ["run 0"])
@@ -151,9 +159,7 @@ class GraphTransformer(Example):
             command = [self.installation.mpiexec, "-n", str(ranks), sys.executable, "program.py"]
             environment = self.installation.environment(ranks)
             subprocess.run(command, cwd=self.folder, env=environment, check=True, timeout=300)
-            found += [
-                float((self.folder / f"value.{rank}").read_text()) for rank in range(ranks)
-            ]
+            found += [float((self.folder / f"value.{rank}").read_text()) for rank in range(ranks)]
         self.assertGreater(abs(found[0]), 1e-3)
         self.assert_close(found, [found[0]] * len(found), 1e-12)
 
@@ -192,6 +198,47 @@ class BehlerParrinello(Example):
 
     def test_example_input(self):
         self.assert_example_is_validated(self.run_example("behler_parrinello"))
+
+
+class Documentation(LammpsTest):
+    def spec_of_block(self, block):
+        """A whole spec for a JSON block of a page, which may be one adapter."""
+        document = json.loads(block)
+        if "version" in document:
+            return document
+        policy = "graph_parallel" if "gather_inputs_full" in block else "halo"
+        adapters = "custom_ops" if "op" in document else "third_party_helpers"
+        return {"version": 2, "core": {"policy": {"kind": policy}, adapters: [document]}}
+
+    def test_specs_of_the_pages_are_good(self):
+        blocks = [
+            textwrap.dedent(block)
+            for page in PAGES
+            for block in re.findall(
+                r"^\.\. code-block:: json\n\n((?:   .*\n)+)", page.read_text(), re.M
+            )
+        ]
+        self.assertGreaterEqual(len(blocks), 10)
+        names = []
+        for block in blocks:
+            names.append(f"block{len(names)}.spec.json")
+            (self.folder / names[-1]).write_text(json.dumps(self.spec_of_block(block)))
+        done = subprocess.run(
+            [find_build_file("nvalchemi-spec"), "check", *names],
+            cwd=self.folder,
+            env=self.installation.environment(1),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count(": good"), len(blocks))
+
+    def test_the_guide_quotes_the_messages_as_they_are(self):
+        guide = one_line(PAGES[1].read_text()).replace("``", "")
+        for spec, texts in WRONG.items():
+            for text in (spec, *texts):
+                self.assertIn(text, guide)
 
 
 if __name__ == "__main__":

@@ -77,12 +77,13 @@ inline std::vector<int> unequal_ranks(std::int64_t atoms, int ranks, bool leave_
 /// What an evaluation says of a whole structure.
 struct WholeNumbers {
     std::vector<double> energies;        ///< (n + 1,) of each atom, and of all
-    std::vector<double> edge_gradients;  ///< (n_edges, 3)
+    std::vector<double> edge_gradients;  ///< (n_edges, 3), empty for models of positions
+    std::vector<double> forces;          ///< (n, 3), of models that do not see edge vectors alone
 };
 
 inline WholeNumbers undecomposed(Session& session, const SampleStructure& structure) {
     const auto found = session.evaluate_undecomposed(undecomposed_graph(structure).view());
-    WholeNumbers numbers{found.atomic_energies, found.edge_gradients};
+    WholeNumbers numbers{found.atomic_energies, found.edge_gradients, found.row_forces};
     numbers.energies.push_back(found.energy);
     return numbers;
 }
@@ -97,7 +98,8 @@ inline std::vector<RankRows> rows_of(const std::vector<RankPart>& parts) {
 inline WholeNumbers in_parts(Session& session, const SampleStructure& structure,
                              const std::vector<RankPart>& parts) {
     WholeNumbers sum{std::vector<double>(structure.size() + 1),
-                     std::vector<double>(3 * structure.edges.size())};
+                     std::vector<double>(3 * structure.edges.size()),
+                     std::vector<double>(3 * structure.size())};
     InMemoryGroup group(rows_of(parts));
     std::mutex mutex;
     group.run([&](int rank, HaloExchange& exchange) {
@@ -109,6 +111,8 @@ inline WholeNumbers in_parts(Session& session, const SampleStructure& structure,
             sum.energies[part.atom_of_row[row]] += found.atomic_energies[row];
         for (std::size_t k = 0; k < found.edge_gradients.size(); ++k)
             sum.edge_gradients[3 * part.edge_of_edge[k / 3] + k % 3] += found.edge_gradients[k];
+        for (std::size_t k = 0; k < found.row_forces.size(); ++k)
+            sum.forces[3 * part.atom_of_row[k / 3] + k % 3] += found.row_forces[k];
     });
     return sum;
 }
@@ -134,8 +138,9 @@ inline double relative_difference(const std::vector<double>& left,
 }
 
 inline double relative_difference(const WholeNumbers& left, const WholeNumbers& right) {
-    return std::max(relative_difference(left.energies, right.energies),
-                    relative_difference(left.edge_gradients, right.edge_gradients));
+    return std::max({relative_difference(left.energies, right.energies),
+                     relative_difference(left.edge_gradients, right.edge_gradients),
+                     relative_difference(left.forces, right.forces)});
 }
 
 /// The largest difference between parts and whole, and where it was found.

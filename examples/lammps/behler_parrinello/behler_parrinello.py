@@ -73,7 +73,7 @@ class SymmetryFunctions(nn.Module):
             ("angles", list(zip(*coefficients, strict=True))),
             ("straight", straight),
         ):
-            self.register_buffer(name, torch.tensor(values, dtype=torch.float64))
+            self.register_buffer(name, torch.tensor(values))
         self.register_buffer("pair_first", torch.tensor([b for b, _ in pairs]))
         self.register_buffer("pair_second", torch.tensor([c for _, c in pairs]))
 
