@@ -2,6 +2,7 @@
 #ifndef NVALCHEMI_POTENTIALS_ADAPTER_USE_HPP
 #define NVALCHEMI_POTENTIALS_ADAPTER_USE_HPP
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,12 @@ struct AdapterUse {
     std::string action;               ///< "scatter_outputs on output 0"
     std::vector<std::string> places;  ///< source lines of the calls it applies to
 };
+
+/// Add a place once.
+inline void note_place(AdapterUse& use, const std::string& place) {
+    if (std::find(use.places.begin(), use.places.end(), place) == use.places.end())
+        use.places.push_back(place);
+}
 
 }  // namespace nvalchemi
 

@@ -64,7 +64,10 @@ std::string listing_of(const DistributedModel& model) {
     return text;
 }
 
-void check_exchange_count(const ModelCard& card, const DistributedModel& model) {
+/// The card counts for its own spec, not for one that replaces it.
+void check_exchange_count(const ModelCard& card, const SessionOptions& options,
+                          const DistributedModel& model) {
+    if (options.spec) return;
     const auto found = static_cast<std::int64_t>(model.exchanges().size());
     if (!card.expected_exchanges || *card.expected_exchanges == found) return;
     throw ModelError("model card of '" + card.name + "' /expected_exchanges: got " +
@@ -82,6 +85,13 @@ struct Session::Impl {
     std::unique_ptr<DistributedModel> model;
     std::vector<ExchangeEvent> schedule;
     std::vector<ExchangeEvent> moment_schedule;
+
+    const DistributedModel& distributed() const {
+        if (model) return *model;
+        throw ModelError("model '" + card.name +
+                         "': got a call for its distributed form, expected one that was loaded "
+                         "with SessionOptions::distribute");
+    }
 };
 
 Session::Session(const std::string& archive, const SessionOptions& options)
@@ -93,9 +103,10 @@ Session::Session(const std::string& archive, const SessionOptions& options)
     if (options.threads > 0) at::set_num_threads(options.threads);
     // The optimising executor recompiles for every shape and gains nothing on these models.
     torch::jit::setGraphExecutorOptimize(false);
-    load_operator_libraries(card.operator_libraries,
-                            std::filesystem::path(options.path).parent_path().string());
+    // the user's first: it serves the card's entry of the same name too
     load_operator_libraries(options.operator_libraries);
+    const auto folder = std::filesystem::path(options.path).parent_path().string();
+    load_operator_libraries(card.operator_libraries, folder.empty() ? "." : folder);
     if (options.distribute) check_spec_against_card(card);
     impl_->device = select_device(options.device);
     if (!options.distribute) {
@@ -106,7 +117,7 @@ Session::Session(const std::string& archive, const SessionOptions& options)
     impl_->module = load_module(archive, options.path, torch::kCPU);
     impl_->model =
         std::make_unique<DistributedModel>(card, impl_->module, torch::kCPU, options.edge_moments);
-    check_exchange_count(card, *impl_->model);
+    if (options.counts_exchanges) check_exchange_count(card, options, *impl_->model);
     impl_->schedule = options.self_test ? self_test(card, impl_->module, *impl_->model)
                                         : record_schedule(card, *impl_->model);
     impl_->moment_schedule =
@@ -123,7 +134,7 @@ Session::~Session() = default;
 const ModelCard& Session::card() const { return impl_->card; }
 
 Evaluation Session::evaluate(const AtomGraph& graph, HaloExchange& exchange, bool edge_moments) {
-    return impl_->model->evaluate(graph, exchange, edge_moments);
+    return impl_->distributed().evaluate(graph, exchange, edge_moments);
 }
 
 std::vector<Evaluation> Session::evaluate_in_parts(InMemoryGroup& group,
@@ -137,7 +148,7 @@ std::vector<Evaluation> Session::evaluate_in_parts(InMemoryGroup& group,
         const auto wrapped = options.wrap_exchange ? options.wrap_exchange(rank, own) : nullptr;
         const auto observer = options.observer ? options.observer(rank) : ValueObserver();
         evaluations[rank] =
-            impl_->model->evaluate(parts[rank], wrapped ? *wrapped : own, false, observer);
+            impl_->distributed().evaluate(parts[rank], wrapped ? *wrapped : own, false, observer);
     });
     return evaluations;
 }
@@ -151,18 +162,20 @@ const std::vector<ExchangeEvent>& Session::schedule(bool edge_moments) const {
 }
 
 const std::vector<AdapterUse>& Session::adapter_uses() const {
-    return impl_->model->adapter_uses();
+    return impl_->distributed().adapter_uses();
 }
 
 const std::vector<PlannedExchange>& Session::planned_exchanges() const {
-    return impl_->model->exchanges();
+    return impl_->distributed().exchanges();
 }
 
 const std::vector<ForeignCall>& Session::foreign_calls() const {
-    return impl_->model->foreign_calls();
+    return impl_->distributed().foreign_calls();
 }
 
-std::vector<OperatorCall> Session::operator_calls() const { return impl_->model->operator_calls(); }
+std::vector<OperatorCall> Session::operator_calls() const {
+    return impl_->distributed().operator_calls();
+}
 
 std::vector<std::string> Session::free_functions() const {
     constexpr std::string_view kPrefix = "__torch__.";
@@ -174,7 +187,7 @@ std::vector<std::string> Session::free_functions() const {
     return names;
 }
 
-std::string Session::listing() const { return listing_of(*impl_->model); }
+std::string Session::listing() const { return listing_of(impl_->distributed()); }
 
 std::string Session::device_name() const { return impl_->device.str(); }
 std::string Session::torch_version_built() { return TORCH_VERSION; }

@@ -47,6 +47,7 @@ struct SessionOptions {
     bool edge_moments = false;
     bool self_test = true;   ///< compare a small decomposition with the undecomposed model at load
     bool distribute = true;  ///< false: for evaluate_undecomposed() alone, whatever the spec says
+    bool counts_exchanges = true;  ///< refuse another number of exchanges than the card expects
 };
 
 /// What is put around each rank's exchange, and who watches each rank's values.

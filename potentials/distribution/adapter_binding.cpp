@@ -77,7 +77,7 @@ const OpAdapter* OperatorAdapters::find(const std::string& op) const {
 }
 
 void OperatorAdapters::note_use(const OpAdapter& adapter, const std::string& source) {
-    uses_[&adapter - adapters_.data()].places.push_back(source);
+    note_place(uses_[&adapter - adapters_.data()], source);
 }
 
 }  // namespace nvalchemi

@@ -135,7 +135,7 @@ const Replacement* HelperAdapters::match(const std::string& name, const std::str
     seen_.insert(name);
     for (std::size_t k = 0; k < targets_.size(); ++k) {
         if (targets_[k] != name) continue;
-        uses_[k].places.push_back(source);
+        note_place(uses_[k], source);
         return &replacements_[k];
     }
     return nullptr;

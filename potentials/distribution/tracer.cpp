@@ -19,12 +19,17 @@ using Frame = std::unordered_map<const Value*, AbstractPtr>;
 
 constexpr std::int64_t MAX_UNROLLED = 10000;
 
-std::string source_of(const Node* node) {
+std::string own_source(const Node* node) {
     auto range = node->sourceRange();
     if (const auto original = range.findSourceRangeThatGenerated()) range = *original;
     const auto position = range.file_line_col();
     if (!position) return "";
     return std::get<0>(*position) + ":" + std::to_string(std::get<1>(*position));
+}
+
+/// Whether a place is in a file: builtins of torch and generated code have none.
+bool is_in_a_file(const std::string& place) {
+    return !place.empty() && place[0] != ':' && place[0] != '<';
 }
 
 bool raises(const Block* block) {
@@ -58,6 +63,15 @@ class Tracer {
 
     TraceBuilder& builder() { return builder_; }
     const HelperAdapters& helpers() const { return helpers_; }
+
+    /// Where a node stands; for code without a file, where it was called from.
+    std::string source_of(const Node* node) const {
+        const auto own = own_source(node);
+        if (is_in_a_file(own)) return own;
+        for (auto call = calls_.rbegin(); call != calls_.rend(); ++call)
+            if (is_in_a_file(*call)) return *call;
+        return own;
+    }
 
     AbstractPtr call_function(torch::jit::Function& function, std::vector<AbstractPtr> arguments) {
         const auto graph = torch::jit::toGraphFunction(function).graph();
@@ -194,15 +208,15 @@ class Tracer {
                                 const Replacement* replacement, std::size_t skipped) {
         using Action = BuiltinReplacement::Action;
         if (replacement == nullptr || replacing_.count(replacement->adapter) > 0)
-            return call_function(function, arguments);
+            return call_from(node, function, arguments);
         const std::vector<AbstractPtr> own(arguments.begin() + skipped, arguments.end());
         if (replacement->function == nullptr)
             return replacement->action == Action::SystemSum ? system_sum(node, own)
-                                                            : call_function(function, arguments);
+                                                            : call_from(node, function, arguments);
         replacing_.insert(replacement->adapter);
         std::vector<AbstractPtr> passed;
         if (replacement->self) passed.push_back(fixed_value(*replacement->self));
-        if (replacement->wraps) passed.push_back(call_function(function, arguments));
+        if (replacement->wraps) passed.push_back(call_from(node, function, arguments));
         passed.insert(passed.end(), own.begin(), own.end());
         const auto expected = replacement->function->getSchema().arguments().size();
         if (passed.size() != expected)
@@ -211,8 +225,16 @@ class Tracer {
                              std::to_string(passed.size()) +
                              (replacement->wraps ? " (the original's result, then its arguments)"
                                                  : " (those of the original)"));
-        auto result = call_function(*replacement->function, passed);
+        auto result = call_from(node, *replacement->function, passed);
         replacing_.erase(replacement->adapter);
+        return result;
+    }
+
+    AbstractPtr call_from(const Node* node, torch::jit::Function& function,
+                          const std::vector<AbstractPtr>& arguments) {
+        calls_.push_back(own_source(node));
+        auto result = call_function(function, arguments);
+        calls_.pop_back();
         return result;
     }
 
@@ -276,13 +298,13 @@ class Tracer {
         return {state.begin() + 1, state.end()};
     }
 
-    [[noreturn]] static void refuse_loop(const Node* node) {
+    [[noreturn]] void refuse_loop(const Node* node) const {
         refuse(node,
                "the number of iterations depends on the number of atoms or on data, so that ranks "
                "could differ; expected a constant number of iterations");
     }
 
-    [[noreturn]] static void refuse(const Node* node, const std::string& problem) {
+    [[noreturn]] void refuse(const Node* node, const std::string& problem) const {
         Call call;
         call.name = node->kind().toQualString();
         call.source = source_of(node);
@@ -293,6 +315,7 @@ class Tracer {
     HelperAdapters helpers_;
     std::set<std::size_t> replacing_;  ///< adapters whose replacement is running
     std::string module_path_;
+    std::vector<std::string> calls_;  ///< source lines of the calls that are being followed
     std::set<const c10::ivalue::Object*> own_objects_;
 };
 

@@ -90,9 +90,7 @@ class LammpsInPython(unittest.TestCase):
         self.assertEqual((first["kernels"], first["torch"]), ("1", "1"))
         self.assertEqual((second["kernels"], second["torch"]), ("1", "1"))
         self.assertEqual(first["energy"], second["energy"])
-        alone = subprocess.run(
-            ["lmp", "-log", "none"], input=INPUT, capture_output=True, text=True
-        )
+        alone = subprocess.run(["lmp", "-log", "none"], input=INPUT, capture_output=True, text=True)
         self.assertEqual(alone.returncode, 0, alone.stdout)
         self.assertIn(f"{float(first['energy']):.12f}", alone.stdout)
 

@@ -26,13 +26,20 @@ def layer(h, receiver, sender, message):
 class Network(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.embedding = torch.nn.Parameter(torch.linspace(-1, 1, 8, dtype=torch.float64).view(2, 4))
+        self.embedding = torch.nn.Parameter(
+            torch.linspace(-1, 1, 8, dtype=torch.float64).view(2, 4)
+        )
         self.mix = torch.nn.Linear(4, 4).double()
 
     def start(self, data: dict[str, torch.Tensor]):
         r = torch.linalg.vector_norm(data["edge_vectors"], dim=-1, keepdim=True)
         message = (1.0 - r / 4.0).clamp(min=0.0) ** 3 * torch.cos(r * self.embedding[0])
-        return self.embedding[data["species"]], data["edge_index"][0], data["edge_index"][1], message
+        return (
+            self.embedding[data["species"]],
+            data["edge_index"][0],
+            data["edge_index"][1],
+            message,
+        )
 
 
 class WithoutGradient(Network):

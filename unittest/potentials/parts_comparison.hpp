@@ -53,12 +53,13 @@ inline std::vector<NamedStructure> colliding_structures() {
     };
 }
 
-/// The colliding structures, a cluster with an atom that is alone, and a periodic one in which
-/// atoms have several images and are their own neighbours.
+/// The colliding structures, a cluster with an atom that is alone, and for folded rows a periodic
+/// one in which atoms have several images and are their own neighbours.
 inline std::vector<NamedStructure> test_structures(const ModelCard& card) {
     auto structures = colliding_structures();
     structures.push_back({"a cluster", sample_cluster(card)});
-    structures.push_back({"a periodic cell", sample_structure(card)});
+    if (card.rows == RowMode::Folded)
+        structures.push_back({"a periodic cell", sample_structure(card)});
     return structures;
 }
 
@@ -88,7 +89,6 @@ inline WholeNumbers undecomposed(Session& session, const SampleStructure& struct
     return numbers;
 }
 
-/// The parts that a decomposition has, in folded rows.
 inline std::vector<RankRows> rows_of(const std::vector<RankPart>& parts) {
     std::vector<RankRows> rows;
     for (const auto& part : parts) rows.push_back(part.rows);
@@ -120,7 +120,7 @@ inline WholeNumbers in_parts(Session& session, const SampleStructure& structure,
 inline WholeNumbers in_parts(Session& session, const SampleStructure& structure, int ranks,
                              bool leave_one_empty) {
     return in_parts(session, structure,
-                    decompose(structure, RowMode::Folded,
+                    decompose(structure, session.card().rows,
                               unequal_ranks(structure.size(), ranks, leave_one_empty), ranks));
 }
 

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef NVALCHEMI_POTENTIALS_STRUCTURE_FILE_HPP
+#define NVALCHEMI_POTENTIALS_STRUCTURE_FILE_HPP
+
+#include <string>
+
+#include "potentials/model_card.hpp"
+#include "potentials/whole_system.hpp"
+
+namespace nvalchemi {
+
+/// Read a structure as the command-line tools take it: a JSON object with `symbols`, `cell`
+/// (lattice vectors as rows), `pbc` (three booleans, true if absent) and `positions`, in Angstrom;
+/// other keys are ignored. Throws std::runtime_error naming the file and the key.
+WholeSystem read_structure_file(const std::string& path, const ModelCard& card);
+
+}  // namespace nvalchemi
+
+#endif

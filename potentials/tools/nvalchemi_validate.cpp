@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// nvalchemi-validate: a structure in virtual parts against the undecomposed model, without LAMMPS.
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernels/register_ops.hpp"
+#include "potentials/session.hpp"
+#include "potentials/structure_file.hpp"
+#include "potentials/validator/validate_in_parts.hpp"
+#include "spec/parse_mlip_spec.hpp"
+#include "spec/presets.hpp"
+#include "spec/write_mlip_spec.hpp"
+
+namespace {
+
+using nvalchemi::AutoFix;
+
+constexpr const char* kUsage =
+    "usage: nvalchemi-validate --archive M.pt --structure CASE.json [--card C.json]\n"
+    "                          [--spec SPEC|PRESET] [--ops LIB.so]... [--ranks K]\n"
+    "                          [--device cpu|cuda|cuda:N] [--autofix no|report|apply]\n"
+    "                          [--attempts N] [--finite-differences N] [--output REPORT.json]\n"
+    "                          [--write-spec FILE]\n"
+    "\n"
+    "Play K sub-domains (2 by default) of the structure in this process, compare energies, "
+    "forces,\n"
+    "stress and all declared outputs with the model on the whole structure, and say what is "
+    "wrong.\n"
+    "The structure has symbols, cell (lattice vectors as rows), pbc, positions; Angstrom.\n"
+    "  --autofix report  look for a spec that passes and propose it\n"
+    "  --autofix apply   the same, and take it: the status is 0 if there is one\n"
+    "  --write-spec      write the best spec in its canonical form\n"
+    "  --finite-differences N  compare the model's own forces on N atoms with its energy\n"
+    "Exit status: 0 passed, or mended with apply; 1 failed; 2 misuse.\n";
+
+struct Misuse : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct Arguments {
+    std::map<std::string, std::string> text{
+        {"--archive", ""},   {"--structure", ""},  {"--card", ""},
+        {"--spec", ""},      {"--ranks", "2"},     {"--device", "cpu"},
+        {"--autofix", "no"}, {"--attempts", "12"}, {"--finite-differences", "0"},
+        {"--output", ""},    {"--write-spec", ""}};
+    std::vector<std::string> libraries;
+
+    const std::string& operator[](const std::string& name) const { return text.at(name); }
+
+    int count(const std::string& name, int least) const {
+        const auto& word = text.at(name);
+        std::size_t used = 0;
+        int value = least - 1;
+        try {
+            value = std::stoi(word, &used);
+        } catch (const std::exception&) {
+            used = word.size() + 1;
+        }
+        if (used != word.size() || value < least)
+            throw Misuse(name + ": got '" + word + "', expected a number of at least " +
+                         std::to_string(least));
+        return value;
+    }
+};
+
+Arguments parse_arguments(const std::vector<std::string>& words) {
+    Arguments arguments;
+    for (std::size_t k = 0; k < words.size(); ++k) {
+        const auto& word = words[k];
+        const auto known = arguments.text.find(word);
+        if (known == arguments.text.end() && word != "--ops")
+            throw Misuse("got '" + word + "', expected one of the options below");
+        if (++k == words.size()) throw Misuse(word + ": got nothing, expected a value");
+        if (word == "--ops")
+            arguments.libraries.push_back(words[k]);
+        else
+            known->second = words[k];
+    }
+    for (const char* name : {"--archive", "--structure"})
+        if (arguments[name].empty()) throw Misuse(std::string("got no ") + name);
+    return arguments;
+}
+
+std::string read_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file || std::filesystem::is_directory(path))
+        throw std::runtime_error(path + ": cannot be read; check the path");
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+void write_file(const std::string& path, const std::string& text) {
+    std::ofstream file(path, std::ios::binary);
+    file << text;
+    file.close();
+    if (!file) throw std::runtime_error(path + ": cannot be written");
+}
+
+nvalchemi::SessionOptions session_options(const Arguments& arguments, const std::string& archive) {
+    nvalchemi::SessionOptions options;
+    options.path = arguments["--archive"];
+    options.device = arguments["--device"];
+    options.operator_libraries = arguments.libraries;
+    options.card_path = arguments["--card"];
+    if (options.card_path.empty() && !nvalchemi::read_embedded_card(archive, options.path)) {
+        const auto beside = std::filesystem::path(options.path).replace_extension(".card.json");
+        if (std::filesystem::exists(beside)) options.card_path = beside.string();
+    }
+    if (!options.card_path.empty()) options.card_text = read_file(options.card_path);
+    const auto& spec = arguments["--spec"];
+    if (const auto* preset = nvalchemi::find_preset(spec))
+        options.spec = *preset;
+    else if (!spec.empty())
+        options.spec = nvalchemi::parse_mlip_spec(read_file(spec), spec);
+    return options;
+}
+
+AutoFix parse_autofix(const std::string& word) {
+    if (word == "no") return AutoFix::No;
+    if (word == "report") return AutoFix::Report;
+    if (word == "apply") return AutoFix::Apply;
+    throw Misuse("--autofix: got '" + word + "', expected no, report or apply");
+}
+
+int validate(const Arguments& arguments) {
+    nvalchemi::ValidationRequest request;
+    request.autofix = parse_autofix(arguments["--autofix"]);
+    request.ranks = arguments.count("--ranks", 1);
+    request.max_attempts = arguments.count("--attempts", 1);
+    request.finite_difference_atoms = arguments.count("--finite-differences", 0);
+    nvalchemi::register_operators();
+    request.archive = read_file(arguments["--archive"]);
+    request.session = session_options(arguments, request.archive);
+    {
+        auto options = request.session;
+        options.distribute = false;
+        options.device = "cpu";
+        const nvalchemi::Session session(request.archive, options);
+        request.system = nvalchemi::read_structure_file(arguments["--structure"], session.card());
+    }
+    const auto report = nvalchemi::validate_in_parts(request);
+    std::cout << nvalchemi::summarize(report);
+    if (!arguments["--output"].empty())
+        write_file(arguments["--output"], nvalchemi::write_trace_report(report));
+    if (!arguments["--write-spec"].empty())
+        write_file(arguments["--write-spec"], nvalchemi::write_mlip_spec(report.spec));
+    return report.ok ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.empty() || words[0] == "--help" || words[0] == "-h") {
+        (words.empty() ? std::cerr : std::cout) << kUsage;
+        return words.empty() ? 2 : 0;
+    }
+    try {
+        return validate(parse_arguments(words));
+    } catch (const Misuse& error) {
+        std::cerr << "nvalchemi-validate: " << error.what() << "\n" << kUsage;
+        return 2;
+    } catch (const std::exception& error) {
+        std::cerr << "nvalchemi-validate: " << error.what() << "\n";
+        return 1;
+    }
+}

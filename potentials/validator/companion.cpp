@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "potentials/validator/companion.hpp"
+
+#include <algorithm>
+
+namespace nvalchemi {
+
+namespace {
+
+constexpr int kAtoms = 12;
+
+}  // namespace
+
+WholeSystem companion_system(const ModelCard& card) {
+    WholeSystem system;
+    const auto species = static_cast<int>(card.species.size());
+    for (int atom = 0; atom < kAtoms; ++atom) {
+        // in cutoffs; two neighbours on each side
+        const double place[3] = {0.4 * atom, 0.12 * (atom % 2), 0.07 * (atom % 3)};
+        for (const double coordinate : place) system.positions.push_back(coordinate * card.cutoff);
+        system.species.push_back(std::min(atom % 3 * (species / 2), species - 1));
+    }
+    for (int axis = 0; axis < 3; ++axis) {
+        system.cell[4 * axis] = 20 * card.cutoff;
+        system.periodic[axis] = false;
+    }
+    return system;
+}
+
+std::vector<int> companion_owners() { return {0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2}; }
+
+}  // namespace nvalchemi

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "potentials/validator/partition_checks.hpp"
+
+namespace nvalchemi {
+
+namespace {
+
+constexpr std::size_t kShown = 10;
+
+/// Distance from each atom to the nearest one of another part among its neighbours; -1: none.
+std::vector<double> face_distances(const VirtualParts& parts) {
+    const auto& edges = parts.structure.edges;
+    std::vector<double> distances(parts.owners.size(), -1.0);
+    for (std::int64_t edge = 0; edge < edges.size(); ++edge) {
+        const auto receiver = edges.receiver[edge];
+        if (parts.owners[receiver] == parts.owners[edges.sender[edge]]) continue;
+        const double* v = &edges.vector[3 * edge];
+        const double length = std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+        if (distances[receiver] < 0 || length < distances[receiver]) distances[receiver] = length;
+    }
+    return distances;
+}
+
+double norm_of_difference(const double* left, const double* right) {
+    double square = 0;
+    for (int axis = 0; axis < 3; ++axis)
+        square += (left[axis] - right[axis]) * (left[axis] - right[axis]);
+    return std::sqrt(square);
+}
+
+/// A NaN counts as larger than any number.
+void raise(double& largest, double value) {
+    if (!(value <= largest) && !std::isnan(largest)) largest = value;
+}
+
+bool same_numbers(std::vector<double> left, std::vector<double> right, double tolerance) {
+    std::sort(left.begin(), left.end());
+    std::sort(right.begin(), right.end());
+    for (std::size_t k = 0; k < left.size(); ++k)
+        if (!(std::fabs(left[k] - right[k]) <= tolerance)) return false;
+    return true;
+}
+
+}  // namespace
+
+ErrorMap map_errors(const WholeEvaluation& whole, const VirtualEvaluation& found,
+                    const VirtualParts& parts, double energy_tolerance, double force_tolerance) {
+    ErrorMap map;
+    map.face_distances = face_distances(parts);
+    map.largest_of_rank.assign(parts.parts.size(), 0.0);
+    const auto atoms = parts.owners.size();
+    std::vector<double> energy_errors(atoms);
+    for (std::size_t atom = 0; atom < atoms; ++atom) {
+        const double force =
+            norm_of_difference(&whole.forces[3 * atom], &found.sums.forces[3 * atom]);
+        energy_errors[atom] =
+            std::fabs(whole.atomic_energies[atom] - found.sums.atomic_energies[atom]);
+        map.force_errors.push_back(force);
+        raise(map.largest_of_rank[parts.owners[atom]], force);
+        const bool near = map.face_distances[atom] >= 0;
+        raise(near ? map.largest_near_face : map.largest_inside, force);
+        const bool wrong =
+            !(force <= 2 * force_tolerance) || !(energy_errors[atom] <= energy_tolerance);
+        map.atoms_near_face += near;
+        map.atoms_wrong += wrong;
+        map.wrong_near_face += wrong && near;
+    }
+    std::vector<std::size_t> order(atoms);
+    std::iota(order.begin(), order.end(), 0);
+    const auto badness = [&](std::size_t atom) {
+        const double sum = map.force_errors[atom] / std::max(force_tolerance, 1e-300) +
+                           energy_errors[atom] / std::max(energy_tolerance, 1e-300);
+        return std::isnan(sum) ? INFINITY : sum;
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return badness(a) > badness(b); });
+    for (std::size_t k = 0; k < std::min(kShown, atoms); ++k) {
+        const auto atom = order[k];
+        ErrorMap::Atom entry{static_cast<std::int64_t>(atom),
+                             parts.owners[atom],
+                             map.force_errors[atom],
+                             energy_errors[atom],
+                             {}};
+        if (map.face_distances[atom] >= 0) entry.face_distance = map.face_distances[atom];
+        map.worst.push_back(entry);
+    }
+    map.same_multiset =
+        map.atoms_wrong > 0 &&
+        same_numbers(whole.atomic_energies, found.sums.atomic_energies, energy_tolerance);
+    return map;
+}
+
+}  // namespace nvalchemi
