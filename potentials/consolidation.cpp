@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "potentials/distribution/moment_form.hpp"
+#include "potentials/energy_unit.hpp"
 #include "potentials/session.hpp"
 
 namespace nvalchemi {
@@ -13,15 +14,6 @@ namespace nvalchemi {
 namespace {
 
 using torch::Tensor;
-
-constexpr double EV_PER_KCAL_MOL = 4184.0 / 6.02214076e23 / 1.602176634e-19;  // SI 2019
-constexpr double EV_PER_HARTREE = 27.211386245988;                            // CODATA 2018
-
-double ev_per_energy_unit(const ModelCard& card) {
-    if (card.energy_unit == "kcal/mol") return EV_PER_KCAL_MOL;
-    if (card.energy_unit == "Hartree") return EV_PER_HARTREE;
-    return 1.0;
-}
 
 std::vector<double> to_host(const Tensor& tensor, double factor) {
     const auto host = tensor.detach().to(torch::kCPU, torch::kFloat64).contiguous();

@@ -13,6 +13,7 @@
 #include "potentials/evaluation_scope.hpp"
 #include "potentials/host_staged_exchange.hpp"
 #include "potentials/model_inputs.hpp"
+#include "potentials/reference_check.hpp"
 #include "potentials/self_test.hpp"
 #include "potentials/spec_against_card.hpp"
 
@@ -127,6 +128,7 @@ Session::Session(const std::string& archive, const SessionOptions& options)
         impl_->model = std::make_unique<DistributedModel>(card, impl_->module, impl_->device,
                                                           options.edge_moments);
     }
+    if (options.self_test) check_reference(*this);
 }
 
 Session::~Session() = default;

@@ -77,10 +77,13 @@ void check_strategy(const ModelCard& card) {
     if (!compile) return;
     const bool internal = compile->force_strategy == ForceStrategy::ModelInternal;
     if (internal == (card.forces == ForceSource::Model)) return;
-    throw SpecError(DOCUMENT, "/compile/force_strategy",
-                    std::string("got \"") + name_of(compile->force_strategy) + "\", expected " +
-                        (internal ? "one of the framework's, or null" : "\"model_internal\"") +
-                        " (the model card says forces \"" + name_of(card.forces) + "\")");
+    throw SpecError(
+        DOCUMENT, "/compile/force_strategy",
+        std::string("got \"") + name_of(compile->force_strategy) + "\", expected " +
+            (internal ? "\"framework_from_node_energy\", \"framework_from_global_energy\" or no "
+                        "\"compile\""
+                      : "\"model_internal\" or no \"compile\"") +
+            " (the model card says forces \"" + name_of(card.forces) + "\")");
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ parse_arguments() {
     [ "${dtype}" = float64 ] || [ "${dtype}" = float32 ] ||
         nvalchemi_fail "--dtype: got '${dtype}', expected float64 or float32"
     [ -z "${archive}" ] || [ -f "${archive}" ] || nvalchemi_fail "--archive: ${archive} does not exist" \
-        "Export one: python3 potentials/exporters/export_sevennet.py --output FILE"
+        "Export one: nvalchemi-export-sevennet --output FILE"
 }
 
 # The exported archive is kept under the digest of all that decides its content.

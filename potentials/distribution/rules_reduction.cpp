@@ -51,9 +51,8 @@ void settle_cross_dim(Call& call) {
 [[noreturn]] void refuse_rows(const Call& call, Space space) {
     const std::string what = space == SPACE_EDGE || space >= FIRST_DERIVED ? "edges" : "rows";
     TraceBuilder::refuse(call, "it reduces or mixes all " + what +
-                                   ", but a rank sees its own part only; only sums over rows or "
-                                   "edges can be distributed (write a mean as a sum divided by a "
-                                   "constant or by another sum)");
+                                   ", but a rank sees its own part only; only sums and means over "
+                                   "rows or edges can be distributed");
 }
 
 /// The largest system number: there is one system, number 0.

@@ -194,8 +194,8 @@ std::vector<AbstractPtr> apply_pieces(TraceBuilder& builder, Call& call) {
         return {fixed_value(torch::zeros({}, call.args[0]->probe[0].toTensor().options()))};
     if (facts.dims[dim].space != SPACE_NONE)
         TraceBuilder::refuse(call,
-                             "single rows or edges are taken by position, but positions "
-                             "differ between ranks");
+                             "single rows or edges are picked by a fixed number, but which "
+                             "atom has that number differs between ranks");
     call.effect.partial_use = PartialUse::Passthrough;
     const bool dropped = call.base == "select" || call.base == "unbind";
     auto results = builder.emit(call);

@@ -15,7 +15,9 @@ std::vector<c10::IValue> run_once(const Call& call, int probe) {
         call.run(stack);
     } catch (const c10::Error& error) {
         TraceBuilder::refuse(
-            call, std::string("failed on a sample structure: ") + error.what_without_backtrace());
+            call, std::string("failed on a sample structure: ") + error.what_without_backtrace() +
+                      "; check what the model card says of the model: species_index, roles and "
+                      "shapes of inputs, receiver_row");
     } catch (const std::exception& error) {
         TraceBuilder::refuse(call, std::string("failed on a sample structure: ") + error.what());
     }

@@ -2,6 +2,7 @@
 """What every exporter's command line shares: --dtype, --output, and one-line failures."""
 
 import argparse
+import os
 import sys
 import time
 
@@ -28,8 +29,15 @@ def parser(description, default_name):
 
 def write_and_check(module, card, path):
     """Write the archive, read it back and hold it to its own reference."""
-    write_archive(module, card, path)
-    deviation = check_reference(*read_archive(path))
+    # what fails its check must not stand under the name that was asked for
+    unchecked = f"{path}.unchecked"
+    try:
+        write_archive(module, card, unchecked)
+        deviation = check_reference(*read_archive(unchecked))
+        os.replace(unchecked, path)
+    finally:
+        if os.path.exists(unchecked):
+            os.remove(unchecked)
     print(
         f"wrote {path}: {card['name']}, {len(card['species'])} elements, cutoff "
         f"{card['cutoff']:g} A, {card['dtype']}"

@@ -17,6 +17,7 @@
 #include "potentials/session.hpp"
 #include "spec/compose_mlip_specs.hpp"
 #include "spec/diff_mlip_specs.hpp"
+#include "spec/json_value.hpp"
 #include "spec/parse_mlip_spec.hpp"
 #include "spec/presets.hpp"
 #include "spec/spec_error.hpp"
@@ -89,7 +90,8 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
 std::string read_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     if (!file || std::filesystem::is_directory(path))
-        throw std::runtime_error(path + ": cannot be read; expected a file or one of the presets");
+        throw std::runtime_error(path + ": cannot be read; expected a file or one of the presets " +
+                                 nvalchemi::quoted_list(nvalchemi::preset_names()));
     std::ostringstream text;
     text << file.rdbuf();
     return text.str();

@@ -40,11 +40,17 @@ bool same(std::vector<Neighbor> left, std::vector<Neighbor> right) {
     if (left.size() != right.size()) return false;
     std::sort(left.begin(), left.end());
     std::sort(right.begin(), right.end());
-    for (std::size_t k = 0; k < left.size(); ++k) {
-        const auto match = std::find_if(right.begin(), right.end(),
-                                        [&](const auto& other) { return close(left[k], other); });
-        if (match == right.end()) return false;
-        *match = {-1, 0, 0, 0};
+    std::vector<bool> taken(right.size(), false);
+    for (const auto& one : left) {
+        // images of one atom stand together; taken one by one
+        auto at = static_cast<std::size_t>(
+            std::lower_bound(right.begin(), right.end(), one[0],
+                             [](const auto& r, std::int64_t sender) { return r[0] < sender; }) -
+            right.begin());
+        while (at < right.size() && right[at][0] == one[0] && (taken[at] || !close(one, right[at])))
+            ++at;
+        if (at == right.size() || right[at][0] != one[0]) return false;
+        taken[at] = true;
     }
     return true;
 }

@@ -289,12 +289,16 @@ std::string exchange_before(const AttemptEvidence& e, std::size_t position) {
     return "";
 }
 
+/// Something differs, and nothing by more than rounding to float32 explains.
 bool is_single_precision(const AttemptEvidence& e) {
     const auto small = [](const Deviation& quantity) {
         return quantity.passed() ||
                quantity.difference <= kSinglePrecision * std::max(quantity.largest, 1e-12);
     };
-    return std::all_of(e.attempt.quantities.begin(), e.attempt.quantities.end(), small);
+    const auto passed = [](const Deviation& quantity) { return quantity.passed(); };
+    const auto& all = e.attempt.quantities;
+    return std::all_of(all.begin(), all.end(), small) &&
+           !std::all_of(all.begin(), all.end(), passed);
 }
 
 Found reduced_precision(const ModelCard& card, const AttemptEvidence& e) {

@@ -12,6 +12,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
+constexpr std::size_t kListedAtoms = 10000;
+
 /// JSON has no infinity and no NaN: null stands for both.
 json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
 
@@ -160,7 +162,14 @@ json errors_json(const AttemptEvidence& evidence) {
              {"force_error", number(atom.force_error)},
              {"energy_error", number(atom.energy_error)},
              {"face_distance", atom.face_distance ? number(*atom.face_distance) : json(nullptr)}});
+    // enough to plot errors against the distance to a face
+    const bool small = map.force_errors.size() <= kListedAtoms;
+    json distances = json::array();
+    for (const double distance : map.face_distances)
+        distances.push_back(distance < 0 ? json(nullptr) : json(distance));
     return {{"worst", worst},
+            {"force_errors", small ? numbers(map.force_errors) : json(nullptr)},
+            {"face_distances", small ? distances : json(nullptr)},
             {"largest_of_rank", numbers(map.largest_of_rank)},
             {"largest_near_face", number(map.largest_near_face)},
             {"largest_inside", number(map.largest_inside)},

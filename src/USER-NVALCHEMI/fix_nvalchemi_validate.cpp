@@ -10,6 +10,7 @@
 #include "comm.h"
 #include "error.h"
 #include "force.h"
+#include "group.h"
 #include "update.h"
 #include "utils.h"
 
@@ -167,12 +168,22 @@ void FixNvalchemiValidate::find_pair()
   if (instance > 1)
     error->all(FLERR,
                "fix nvalchemi/validate: got instance {}, expected the number of one of the "
-               "pair styles nvalchemi in pair_style {}",
-               instance, style);
+               "pair styles nvalchemi in pair_style {}; there {} {}",
+               instance, style, count_instances() == 1 ? "is" : "are", count_instances());
   error->all(FLERR,
              "fix nvalchemi/validate: got pair_style {}, expected nvalchemi, alone or under "
              "pair_style hybrid",
              style);
+}
+
+/* ---------------------------------------------------------------------- */
+
+int FixNvalchemiValidate::count_instances() const
+{
+  if (!utils::strmatch(force->pair_style, "^hybrid")) return 1;
+  int count = 0;
+  while (force->pair_match("^nvalchemi", 0, count + 1)) count++;
+  return count;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -246,6 +257,12 @@ void FixNvalchemiValidate::prepare()
                "evaluates all of them at once; validate a smaller system of the same kind, or "
                "raise keyword limit as far as the memory of rank 0 reaches",
                natoms, limit);
+  const bigint selected = count_mapped_atoms(lmp, pair, groupbit);
+  if (selected == 0)
+    error->all(FLERR,
+               "fix nvalchemi/validate: got group {} with none of the pair style's atoms, expected "
+               "at least one to compare energies and forces of",
+               group->names[igroup]);
   pair->record_contribution(true);
 }
 

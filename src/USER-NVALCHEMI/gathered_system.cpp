@@ -107,11 +107,13 @@ void sum_global_parts(LAMMPS *lmp, PairNvalchemi *pair, nvalchemi::DecomposedEva
 
 /* ---------------------------------------------------------------------- */
 
-bigint LAMMPS_NS::count_mapped_atoms(LAMMPS *lmp, PairNvalchemi *pair)
+bigint LAMMPS_NS::count_mapped_atoms(LAMMPS *lmp, PairNvalchemi *pair, int groupbit)
 {
   bigint mine = 0, all = 0;
-  for (int i = 0; i < lmp->atom->nlocal; i++)
-    if (pair->model_species(lmp->atom->type[i]) >= 0) mine++;
+  const auto *atom = lmp->atom;
+  for (int i = 0; i < atom->nlocal; i++)
+    if (pair->model_species(atom->type[i]) >= 0 && (!groupbit || (atom->mask[i] & groupbit)))
+      mine++;
   MPI_Allreduce(&mine, &all, 1, MPI_LMP_BIGINT, MPI_SUM, lmp->world);
   return all;
 }

@@ -28,7 +28,7 @@ struct GatheredSystem {
 
 // number of atoms of types that the style maps; collective
 
-bigint count_mapped_atoms(class LAMMPS *, class PairNvalchemi *);
+bigint count_mapped_atoms(class LAMMPS *, class PairNvalchemi *, int groupbit = 0);
 
 // gather the latest recorded contribution of the style; collective, empty on other ranks than 0
 

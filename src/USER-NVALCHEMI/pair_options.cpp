@@ -75,6 +75,11 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
   PairOptions options;
   for (std::size_t k = 0; k < arguments.size(); k += 2) {
     const std::string &keyword = arguments[k];
+    if (keyword.size() > 3 && keyword.compare(keyword.size() - 3, 3, ".pt") == 0)
+      throw std::runtime_error("got '" + keyword +
+                               "', expected keywords and values. The model's "
+                               "archive belongs into 'pair_coeff * * " +
+                               keyword + " El1 El2 ...'");
     if (k + 1 == arguments.size())
       throw std::runtime_error("keyword " + keyword +
                                ": got no value, expected one (keywords: " + KEYWORDS + ")");

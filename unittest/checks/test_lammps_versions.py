@@ -31,9 +31,9 @@ def against(command, source):
     for k, word in enumerate(words):
         if skip:
             skip = False
-        elif word in ("-o", "-MF", "-MT"):
-            skip = True
-        elif word in ("-isystem", "-I") and is_lammps_include(words[k + 1]):
+        elif word in ("-o", "-MF", "-MT") or (
+            word in ("-isystem", "-I") and is_lammps_include(words[k + 1])
+        ):
             skip = True
         elif word.startswith("-I") and is_lammps_include(word[2:]):
             continue

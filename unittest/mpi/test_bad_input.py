@@ -9,6 +9,7 @@ import scripted
 from suite import LammpsTest, main, model, one_line, scripted_model
 
 SECONDS = 30
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class BadInput(LammpsTest):
@@ -97,6 +98,26 @@ class BadInput(LammpsTest):
                 "halo_forward, width",
             ],
             expected_exchanges=7,
+        )
+
+    def test_card_that_does_not_fit_its_archive(self):
+        """The example's card with its elements in the other order."""
+        archive = REPOSITORY / "examples" / "lammps" / "minimal" / "example_network.pt"
+        with zipfile.ZipFile(archive) as file:
+            name = next(n for n in file.namelist() if n.endswith("nvalchemi.json"))
+            card = json.loads(file.read(name))
+        card["species"].reverse()
+        (self.folder / "swapped.json").write_text(json.dumps(card))
+        self.refused(
+            ["/reference: energy (eV): got ", "as the exporter computed it", 'order of "species"'],
+            f'pair_coeff * * "{archive}" Na Cl',
+            style="nvalchemi card swapped.json",
+        )
+
+    def test_archive_in_the_wrong_command(self):
+        self.refused(
+            ["got 'model.pt', expected keywords and values", "pair_coeff * * model.pt El1 El2"],
+            style="nvalchemi model.pt",
         )
 
     def test_card_is_no_json(self):

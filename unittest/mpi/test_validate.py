@@ -171,16 +171,24 @@ class Validate(LammpsTest):
                 self.assertNotIn("DIFFERENT", run.log)
 
     def test_group_selects_the_atoms_that_count(self):
-        words = "absolute 1e9 1e9 1e-6 1e9"
-        fault = {"NVALCHEMI_FAULT": "drop_forward"}
-        self.assertNotEqual(self.run_fix(words, environment=fault).status, 0)
+        lines = []
+        for name, atoms in (("first", "1:32"), ("second", "33:64"), ("both", "1:64")):
+            lines += [
+                f"group {name} id {atoms}",
+                f"fix {name} {name} nvalchemi/validate action warn absolute 0 0 0 0",
+            ]
+        lines += ["thermo_style custom step f_first[3] f_second[3] f_both[3]", "run 0"]
         settings = self.toy.settings(ranks=2)
-        script = self.script(
-            self.structure,
-            settings,
-            ["group none empty", f"fix check none nvalchemi/validate {words}", "run 0"],
+        self.write_structure(self.structure)
+        script = self.script(self.structure, settings, lines)
+        run = self.run_input(script, 2, environment={"NVALCHEMI_FAULT": "drop_forward"})
+        row = read_thermo(run.require_success().log)[0]
+        first, second, both = (
+            float(row[f"f_{name}[3]"][0]) for name in ("first", "second", "both")
         )
-        self.run_input(script, 2, environment=fault).require_success()
+        self.assertGreater(min(first, second), 0.0)
+        self.assertNotEqual(first, second)
+        self.assertEqual(max(first, second), both)
 
     def test_instance_under_hybrid(self):
         d3 = model("d3bj_pbe")
@@ -221,7 +229,7 @@ class Validate(LammpsTest):
             ("action", "action: got 0 values, expected 1"),
             ("action ignore", "action: got ignore, expected stop or warn"),
             ("instance 0", "instance: got 0, expected a number >= 1"),
-            ("instance 2", "got instance 2, expected the number of one of the pair styles"),
+            ("instance 2", "in pair_style nvalchemi; there is 1"),
             ("limit 0", "limit: got 0, expected a whole number of atoms >= 1"),
             ("often yes", "got keyword 'often', expected every, tolerance"),
             ("limit 63", "got 64 atoms, expected at most 63"),
@@ -230,6 +238,13 @@ class Validate(LammpsTest):
                 run = self.run_fix(words)
                 self.assertNotEqual(run.status, 0)
                 self.assertIn(text, one_line(run.message))
+
+    def test_a_group_without_atoms_is_refused(self):
+        run = self.run_fix(
+            "", ["group nobody empty", "fix other nobody nvalchemi/validate", "run 0"]
+        )
+        self.assertNotEqual(run.status, 0)
+        self.assertIn("got group nobody with none of the pair style's atoms", one_line(run.message))
 
     def run_without_ids(self):
         return self.run_input(

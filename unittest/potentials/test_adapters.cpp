@@ -224,10 +224,11 @@ TEST(Policy, SpecAndCardMustAgree) {
     expect_text(load(LAYER, "", R"(, "output_kinds": [["energies", "per_graph"]])").failure,
                 {"/output_kinds", "got kind \"per_graph\"", "energies", "per_node"});
     // the framework's own names are those of roles, not of keys
-    EXPECT_EQ(load(LAYER, "",
-                   R"(, "output_kinds": [["atomic_energies", "per_node"], ["energy", "per_graph"]])")
-                  .failure,
-              "");
+    EXPECT_EQ(
+        load(LAYER, "",
+             R"(, "output_kinds": [["atomic_energies", "per_node"], ["energy", "per_graph"]])")
+            .failure,
+        "");
     expect_text(load(LAYER, "", R"(, "output_kinds": [["atomic_energies", "per_graph"]])").failure,
                 {"/output_kinds", "atomic_energies"});
     expect_text(load(LAYER, "", R"(, "compile": {"force_strategy": "model_internal"})").failure,
