@@ -3,13 +3,14 @@
 # Molecular dynamics of rattled NaCl with SevenNet-0 on several ranks, from nothing: installs what it needs,
 # once, into a per-user cache, builds the plugin, exports the potential, runs, and draws one picture.
 #
-#   bash examples/lammps/demo.sh [--steps N] [--ranks N] [--dtype float64|float32] [--archive FILE]
+#   bash examples/lammps/demo.sh [--steps N] [--ranks N] [--dtype float64|float32] [--archive FILE] [--build-only]
 #
 #     --steps N       steps of 1 fs                                  (default: 100)
 #     --ranks N       MPI ranks of the decomposed run                (default: 2)
 #     --dtype D       precision of the potential, float64 or float32 (default: float64)
 #     --archive FILE  use this archive of SevenNet-0 instead of exporting one: saves the export
 #                     environment, a download of 2 to 3 GB
+#     --build-only    stop once the plugin is built
 #
 # Everything it leaves is in examples/lammps/output/. It may be repeated: what is there already is used, and
 # a second run needs no export environment. What can be set beforehand (caches, an own LAMMPS or LibTorch,
@@ -24,6 +25,7 @@ steps=100
 ranks=2
 dtype=float64
 archive=
+build_only=no
 
 usage() { sed -n '/^#   bash/,/^# jobs)/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
@@ -44,7 +46,11 @@ parse_arguments() {
                 printf -v "${1#--}" '%s' "$2"
                 shift 2
                 ;;
-            *) nvalchemi_fail "got '$1', expected --steps, --ranks, --dtype, --archive or --help" ;;
+            --build-only)
+                build_only=yes
+                shift
+                ;;
+            *) nvalchemi_fail "got '$1', expected --steps, --ranks, --dtype, --archive, --build-only or --help" ;;
         esac
     done
     positive_number --steps "${steps}"
@@ -121,6 +127,11 @@ parse_arguments "$@"
 nvalchemi_phase "System packages" nvalchemi_check_system_packages
 nvalchemi_phase "Runtime environment" nvalchemi_runtime_env
 nvalchemi_phase "Build" nvalchemi_build
+if [ "${build_only}" = yes ]; then
+    nvalchemi_print_times
+    printf 'Put lmp, mpiexec and the tools on the path:\n  . %s/env.sh\n' "${NVALCHEMI_BUILD_DIR}"
+    exit 0
+fi
 [ -n "${archive}" ] || find_or_export_archive
 . "${NVALCHEMI_BUILD_DIR}/env.sh"
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} # as many threads for each rank of both runs
