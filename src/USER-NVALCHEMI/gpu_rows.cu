@@ -38,9 +38,9 @@ unsigned blocks_for(std::int64_t elements)
    rows[index[k]] to packed[k]; neighbouring threads copy neighbouring words
 ------------------------------------------------------------------------- */
 
-template <typename Word>
-__global__ void gather_rows(const Word *rows, const std::int64_t *index, std::int64_t count,
-                            std::int64_t width, Word *packed)
+template <typename Word> __global__ void gather_rows(const Word *rows, const std::int64_t *index,
+                                                     std::int64_t count, std::int64_t width,
+                                                     Word *packed)
 {
   const std::int64_t elements = count * width;
   for (std::int64_t k = blockIdx.x * std::int64_t(blockDim.x) + threadIdx.x; k < elements;
@@ -63,7 +63,8 @@ __global__ void add_rows(T *rows, const T *received, const T *copies, const std:
     T sum = *target;
     for (std::int64_t at = offsets[entry]; at < offsets[entry + 1]; ++at) {
       const std::int64_t source = sources[at];
-      sum += source >= 0 ? received[source * width + column] : copies[(-source - 1) * width + column];
+      sum +=
+          source >= 0 ? received[source * width + column] : copies[(-source - 1) * width + column];
     }
     *target = sum;
   }
@@ -142,7 +143,10 @@ class CudaRows final : public GpuRows {
     return packed;
   }
 
-  char *halo_buffer(std::size_t row_bytes) override { return halo_.reserve(halo_rows() * row_bytes); }
+  char *halo_buffer(std::size_t row_bytes) override
+  {
+    return halo_.reserve(halo_rows() * row_bytes);
+  }
 
   void finish_forward(void *rows, std::size_t row_bytes) override
   {
@@ -253,8 +257,8 @@ class CudaRows final : public GpuRows {
 
 /* ---------------------------------------------------------------------- */
 
-extern "C" __attribute__((visibility("default"))) nvalchemi::GpuRows *nvalchemi_make_gpu_rows(
-    int device)
+extern "C" __attribute__((visibility("default"))) nvalchemi::GpuRows *
+nvalchemi_make_gpu_rows(int device)
 {
   return new nvalchemi::CudaRows(device);
 }

@@ -43,7 +43,7 @@ class Demo(unittest.TestCase):
         self.assert_refused(["--dtype", "half"], "--dtype: got 'half', expected float64 or float32")
 
     def test_refuses_an_archive_that_is_not_there_and_says_how_to_make_one(self):
-        self.assert_refused(["--archive", "/no/such.pt"], "export_sevennet.py --output FILE")
+        self.assert_refused(["--archive", "/no/such.pt"], "nvalchemi-export-sevennet --output FILE")
 
     def test_says_what_it_does(self):
         result = run("bash", str(EXAMPLES / "demo.sh"), "--help")

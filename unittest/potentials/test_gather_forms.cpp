@@ -100,7 +100,7 @@ const Refused kRefusedGathers[] = {
     {"repeated rows", "x = h.repeat_interleave(torch.bincount(i, minlength=n), dim=0)", "repeated"},
     {"a row of padding", "x = torch.cat([h, torch.zeros([1, 4], dtype=h.dtype)])[K]",
      "rows are appended to rows"},
-    {"one row", "x = h[0] * m", "positions differ between ranks"},
+    {"one row", "x = h[0] * m", "which atom has that number differs between ranks"},
     {"some rows", "x = h[1:][K - 1]", "positions differ between ranks"},
 };
 
