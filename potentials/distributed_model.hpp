@@ -28,6 +28,8 @@ class DistributedModel {
                         const ValueObserver& observer = {}) const;
 
     const std::vector<PlannedExchange>& exchanges() const { return exchanges_; }
+    /// Whether the pass took it that leaving out an element changes nothing else.
+    bool varies_composition() const { return varies_composition_; }
     const std::vector<AdapterUse>& adapter_uses() const { return adapter_uses_; }
     const std::vector<ForeignCall>& foreign_calls() const { return foreign_calls_; }
     /// All calls, in the order of execution.
@@ -43,6 +45,7 @@ class DistributedModel {
     ModelCard card_;
     torch::Device device_;
     FlatProgram program_;
+    bool varies_composition_ = false;
     int moment_degree_ = 0;
     std::vector<PlannedExchange> exchanges_;
     std::vector<AdapterUse> adapter_uses_;

@@ -140,6 +140,20 @@ std::string adapter_advice(const ModelCard& card, const DistributedModel& model)
                      adapter_advice(card, model));
 }
 
+/// The order of edges is LAMMPS's own: only rounding may depend on it.
+void refuse_order(const ModelCard& card, const std::array<Deviation, 4>& noise) {
+    const double limit = card.dtype == "float32" ? 1e-2 : 1e-4;
+    for (std::size_t k = 0; k < noise.size(); ++k) {
+        if (noise[k].largest <= limit * std::max(noise[k].scale, 1e-3)) continue;
+        char numbers[96];
+        std::snprintf(numbers, sizeof numbers, " differ by %.3g (largest %.3g)", noise[k].largest,
+                      noise[k].scale);
+        throw ModelError("model '" + card.name + "': " + QUANTITIES[k] + numbers +
+                         " when the same edges are given in another order, or when the model is "
+                         "called twice; expected a model whose result depends on neither");
+    }
+}
+
 /// Parts against the whole, up to rounding: measured by summing the edges in another order.
 void compare(const ModelCard& card, const torch::jit::Module& module, const DistributedModel& model,
              const SampleStructure& structure, const std::vector<int>& rank_of_atom,
@@ -153,6 +167,7 @@ void compare(const ModelCard& card, const torch::jit::Module& module, const Dist
     const auto noise = deviations(again, whole);
     // a model may have no finite energy there (an atom alone): nothing to compare
     if (!is_finite(noise)) return;
+    refuse_order(card, noise);
     const double floor = card.dtype == "float32" ? 2e-5 : 1e-9;
     const auto found =
         deviations(evaluate_parts(card, model, structure, rank_of_atom, events), whole);
@@ -193,6 +208,18 @@ std::vector<ExchangeEvent> self_test(const ModelCard& card, const torch::jit::Mo
     if (sees_images(card)) {
         const auto structure = sample_structure(card);
         compare(card, module, model, structure, unequal_parts(structure.size()), events);
+    }
+    if (model.varies_composition()) {
+        for (const std::size_t element : {std::size_t(0), card.species.size() - 1}) {
+            auto structure = sample_cluster(card);
+            std::fill(structure.species.begin(), structure.species.end(), element);
+            std::vector<ExchangeEvent> same;
+            try {
+                compare(card, module, model, structure, smallest_parts(), same);
+            } catch (const NotFiniteError&) {
+                // as above
+            }
+        }
     }
     return events.empty() ? record_schedule(card, model) : events;
 }

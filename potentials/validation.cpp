@@ -14,6 +14,7 @@ namespace {
 constexpr int kVoigt[6] = {0, 4, 8, 1, 2, 5};  // in a row-major 3 x 3 matrix
 constexpr double kTermFactor = 32;
 constexpr double kNoiseFactor = 10;
+constexpr double kMostNoise = 1e-4;  // relative: more is no rounding, but a dependence on order
 
 double largest_magnitude(const std::vector<double>& values) {
     double largest = 0;
@@ -114,7 +115,8 @@ Deviations compare_evaluations(const WholeSystem& system, const WholeEvaluation&
             tolerance.absolute
                 ? (*tolerance.absolute)[k]
                 : std::max({tolerance.relative.value_or(precision.relative) * deviations[k].largest,
-                            kTermFactor * precision.epsilon * terms[k], kNoiseFactor * noise[k]});
+                            kTermFactor * precision.epsilon * terms[k],
+                            kNoiseFactor * std::min(noise[k], kMostNoise * deviations[k].largest)});
     return deviations;
 }
 

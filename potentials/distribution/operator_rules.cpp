@@ -123,6 +123,12 @@ std::vector<AbstractPtr> apply_operator(TraceBuilder& builder, Call& call) {
         TraceBuilder::refuse(call,
                              "random numbers would differ between ranks; put the model into "
                              "evaluation mode before exporting it");
+    if (call.in_place && call.args[0]->fixed && call.args[0]->probe[0].isTensor() &&
+        builder.is_state(call.args[0]->probe[0].toTensor()))
+        TraceBuilder::refuse(call,
+                             "the model changes its own parameter or buffer, so that its result "
+                             "depends on how often it was called; expected a model that leaves "
+                             "them as they are");
     const bool all_fixed =
         std::all_of(call.args.begin(), call.args.end(),
                     [](const AbstractPtr& value) { return is_deeply_fixed(*value); });

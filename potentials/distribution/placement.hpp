@@ -111,6 +111,7 @@ struct TracedProgram {
     std::vector<TensorFacts> facts;  ///< one for each slot
     std::vector<int> alias_set;      ///< slots that share storage have the same number
     bool folded_rows = true;
+    bool varies_composition = false;       ///< the self-test must try systems of one element
     std::vector<AdapterUse> adapter_uses;  ///< what the spec's adapters apply to
 };
 

@@ -126,15 +126,26 @@ std::optional<bool> compared_with_none(const std::string& base, const Dim& a, co
     return std::nullopt;
 }
 
+/// Whether a rank that has none of a set must compute what the whole system, which has some, does.
+bool may_be_taken_for_some(TraceBuilder& builder, const Call& call, Space space) {
+    if (space == SPACE_NODE || space == SPACE_OWNED) return true;
+    if (space == SPACE_EDGE) {
+        builder.require_edges(call);
+        return true;
+    }
+    if (!builder.is_selected_by_species(space)) return false;
+    builder.vary_composition();
+    return true;
+}
+
 std::vector<AbstractPtr> apply_arithmetic(TraceBuilder& builder, Call& call) {
     if (call.args.size() == 2) {
         const auto a = multiple_of(*call.args[0]), b = multiple_of(*call.args[1]);
         if (a && b) {
             if (const auto verdict = compared(call.base, *a, *b)) return {fixed_value(*verdict)};
             if (const auto verdict = compared_with_none(call.base, *a, *b)) {
-                // a rank without edges must compute what the whole system, which has some, does
-                if (a->space == SPACE_EDGE || b->space == SPACE_EDGE) builder.require_edges(call);
-                return {fixed_value(*verdict)};
+                const auto space = a->space != SPACE_NONE ? a->space : b->space;
+                if (may_be_taken_for_some(builder, call, space)) return {fixed_value(*verdict)};
             }
             if (const auto value = combined(call.base, *a, *b)) {
                 if (value->factor == 0) return {fixed_value(std::int64_t(0))};

@@ -83,13 +83,19 @@ void into_system(TraceBuilder& builder, Call& call, Scatter& scatter, Space sour
 }
 
 void into_rows(const Call& call, Effect& effect, const Scatter& scatter, Space source,
-               Content content) {
+               Content content, bool writes_edges) {
     if (content == Content::RowNumbers && source == SPACE_NODE) return;
     // each row is written by itself
     if (content == Content::RowSelection && is_row_subset(source)) return;
     if (!is_edge_like(source))
         TraceBuilder::refuse(call, "rows are written by an index that is not over edges");
     if (content == Content::Receiver) {
+        const bool overwrites = call.base == "index_put" || call.base == "index_copy" ||
+                                (call.base == "scatter" && !call.has_schema_arg("reduce"));
+        if (overwrites && !scatter.sums && writes_edges)
+            TraceBuilder::refuse(call,
+                                 "of several edges of a receiver the last one is kept, which "
+                                 "depends on their order; expected a sum, mean or maximum");
         effect.rows = Effect::Rows::Stale;
         return;
     }
@@ -117,6 +123,18 @@ void into_rows(const Call& call, Effect& effect, const Scatter& scatter, Space s
 void into_edges(const Call& call, Content content, bool mask) {
     if (mask || content == Content::EdgeSelection) return;
     TraceBuilder::refuse(call, "edges are written by an index that is no selection of edges");
+}
+
+/// The k-th entry of the index must belong to the k-th row or edge of the source.
+void require_same_set(TraceBuilder& builder, const Call& call, const Scatter& scatter, bool mask) {
+    const auto source = scatter.source_name.empty() ? nullptr : call.arg(scatter.source_name);
+    if (!source || !source->is_tensor() || mask) return;
+    const auto written = builder.facts(source).space(),
+               named = builder.facts(scatter.index).space();
+    if (written != SPACE_NONE && named != SPACE_NONE && written != named)
+        TraceBuilder::refuse(call,
+                             "what is written and its index are over two different sets of rows "
+                             "or edges, or the same in another order");
 }
 
 std::vector<AbstractPtr> apply_bincount(TraceBuilder& builder, Call& call) {
@@ -152,6 +170,7 @@ std::vector<AbstractPtr> apply_scatter(TraceBuilder& builder, Call& call) {
     const auto index = builder.facts(scatter.index);
     const auto target = self.dims.empty() ? Dim{} : self.dims[scatter.dim];
     const bool mask = scatter.index->probe[0].toTensor().scalar_type() == torch::kBool;
+    require_same_set(builder, call, scatter, mask);
     if (target.factor != 1)
         TraceBuilder::refuse(call, "rows that were merged with other dimensions are written");
     if (target.space == SPACE_NONE) {
@@ -168,7 +187,10 @@ std::vector<AbstractPtr> apply_scatter(TraceBuilder& builder, Call& call) {
             (written != SPACE_NONE && written != builder.selected_space(scatter.index)))
             TraceBuilder::refuse(call, "a mask of other rows or edges is written");
     } else if (target.space == SPACE_NODE) {
-        into_rows(call, call.effect, scatter, index.space(), index.content);
+        const auto written = scatter.source_name.empty() ? nullptr : call.arg(scatter.source_name);
+        const bool writes_edges =
+            written && written->is_tensor() && is_edge_like(builder.facts(written).space());
+        into_rows(call, call.effect, scatter, index.space(), index.content, writes_edges);
     } else if (target.space == SPACE_OWNED) {
         if (index.content != Content::Receiver && index.content != Content::OwnedNumbers)
             TraceBuilder::refuse(call,

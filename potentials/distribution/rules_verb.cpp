@@ -30,6 +30,7 @@ AbstractPtr fold(TraceBuilder& builder, const Call& call) {
     if (builder.facts(rows).space() == SPACE_OWNED ||
         builder.spec().distribution.policy.kind == PolicyKind::RefreshHalo)
         return rows;
+    builder.leave_fold_to_verb(rows);
     return builder.exchange("nvalchemi_lmp::halo_correct", rows, call);
 }
 

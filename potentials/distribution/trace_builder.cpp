@@ -35,6 +35,17 @@ Run in_present_grad_mode(Run run) {
     };
 }
 
+/// A collective with its token. Without gradient, its operand is cut off but the token is not: all
+/// collectives keep one order on the way back.
+Run ordered_operator(const std::string& name) {
+    auto run = registered_operator(name, "ordered");
+    if (torch::GradMode::is_enabled()) return run;
+    return [run = std::move(run)](torch::jit::Stack& stack) {
+        stack[0] = stack[0].toTensor().detach();
+        run(stack);
+    };
+}
+
 }  // namespace
 
 AbstractPtr Call::arg(const std::string& wanted) const {
@@ -99,8 +110,41 @@ AbstractPtr TraceBuilder::new_value(c10::IValue first, c10::IValue second) {
     return value;
 }
 
-AbstractPtr TraceBuilder::add_input(c10::IValue first, c10::IValue second, TensorFacts facts) {
+bool TraceBuilder::is_selected_by_species(Space space) const {
+    const auto mask = std::find_if(selected_.begin(), selected_.end(),
+                                   [&](const auto& entry) { return entry.second == space; });
+    if (mask == selected_.end() || !is_row_subset(space)) return false;
+    std::vector<Slot> needed{mask->first};
+    for (std::size_t at = traced_.program.code.size(); at-- > 0;) {
+        const auto& instruction = traced_.program.code[at];
+        const bool used =
+            std::any_of(instruction.outputs.begin(), instruction.outputs.end(), [&](Slot slot) {
+                return std::find(needed.begin(), needed.end(), slot) != needed.end();
+            });
+        if (!used) continue;
+        for (const auto& input : instruction.inputs) input.append_slots(needed);
+    }
+    return std::all_of(needed.begin(), needed.end(), [&](Slot slot) {
+        const auto& inputs = traced_.program.inputs;
+        return std::find(inputs.begin(), inputs.end(), slot) == inputs.end() ||
+               species_inputs_.count(slot) > 0;
+    });
+}
+
+bool TraceBuilder::is_state(const torch::Tensor& tensor) const {
+    return tensor.defined() && tensor.has_storage() &&
+           state_.count(tensor.storage().unsafeGetStorageImpl()) > 0;
+}
+
+void TraceBuilder::note_state(const torch::Tensor& tensor) {
+    if (tensor.defined() && tensor.has_storage())
+        state_.insert(tensor.storage().unsafeGetStorageImpl());
+}
+
+AbstractPtr TraceBuilder::add_input(c10::IValue first, c10::IValue second, TensorFacts facts,
+                                    bool is_species) {
     auto value = new_value(std::move(first), std::move(second));
+    if (is_species) species_inputs_.insert(value->slot);
     traced_.program.inputs.push_back(value->slot);
     if (facts.space() == SPACE_NODE && !rows_) rows_ = value;
     if (facts.space() == SPACE_EDGE && !edges_) edges_ = value;
@@ -183,6 +227,19 @@ AbstractPtr TraceBuilder::row_count(const Call& caller) {
     return extent_of(rows_, caller);
 }
 
+void TraceBuilder::leave_fold_to_verb(const AbstractPtr& rows) {
+    for (std::size_t at = traced_.program.code.size(); at-- > 0;) {
+        const auto& outputs = traced_.program.code[at].outputs;
+        auto& effect = traced_.effects[at];
+        if (effect.mutates != rows->slot &&
+            std::find(outputs.begin(), outputs.end(), rows->slot) == outputs.end())
+            continue;
+        if (effect.corrects) effect.rows = Effect::Rows::Stale;
+        effect.corrects = false;
+        return;
+    }
+}
+
 AbstractPtr TraceBuilder::exchange(const std::string& name, const AbstractPtr& value,
                                    const Call& caller) {
     Call call;
@@ -200,7 +257,7 @@ AbstractPtr TraceBuilder::exchange(const std::string& name, const AbstractPtr& v
     known.dims = facts(value).dims;
     set_facts(result, known);
     // the token is threaded through it once the program is complete
-    traced_.program.code.back().run = registered_operator(name, "ordered");
+    traced_.program.code.back().run = ordered_operator(name);
     return result;
 }
 
@@ -226,7 +283,7 @@ AbstractPtr TraceBuilder::widen_owned(const AbstractPtr& tensor, const Call& cal
     known.dims[0] = {SPACE_NODE, 1};
     set_facts(result, known);
     auto& instruction = traced_.program.code.back();
-    instruction.run = registered_operator("nvalchemi_lmp::halo_forward", "ordered");
+    instruction.run = ordered_operator("nvalchemi_lmp::halo_forward");
     return result;
 }
 

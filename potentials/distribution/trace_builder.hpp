@@ -3,6 +3,7 @@
 #define NVALCHEMI_POTENTIALS_DISTRIBUTION_TRACE_BUILDER_HPP
 
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -43,7 +44,8 @@ class TraceBuilder {
                  int receiver_row, const MLIPSpec& spec);
 
     /// A program input with its two probe values.
-    AbstractPtr add_input(c10::IValue first, c10::IValue second, TensorFacts facts);
+    AbstractPtr add_input(c10::IValue first, c10::IValue second, TensorFacts facts,
+                          bool is_species = false);
     /// Run `call` and append it. Returns one value for each result (one list value for an operator
     /// that returns a list of tensors). Facts of new tensors have the right rank but no spaces.
     std::vector<AbstractPtr> emit(Call& call);
@@ -55,6 +57,8 @@ class TraceBuilder {
     /// (system_sum), by the name of its operator.
     AbstractPtr exchange(const std::string& name, const AbstractPtr& value,
                          const Call& on_behalf_of);
+    /// The model folds `rows` itself: a sum over senders that just made them is not folded again.
+    void leave_fold_to_verb(const AbstractPtr& rows);
     /// Append a collective that widens owned rows to all rows.
     AbstractPtr widen_owned(const AbstractPtr& tensor, const Call& on_behalf_of);
     /// Append what makes the number `count` of rows or edges on this rank a 0-dim tensor of `dtype`
@@ -64,6 +68,9 @@ class TraceBuilder {
     /// Append a check that the whole system has at least one edge: the model treats its absence as
     /// a special case, which a rank cannot tell from having none itself.
     void require_edges(const Call& on_behalf_of);
+    /// The model's own tensors, which it must not change.
+    void note_state(const torch::Tensor& tensor);
+    bool is_state(const torch::Tensor& tensor) const;
     /// Turn a fixed tensor into a value of this evaluation, so that it can be written.
     void materialise(const AbstractPtr& tensor, const Call& on_behalf_of);
 
@@ -79,6 +86,11 @@ class TraceBuilder {
     /// The edges or rows that a mask over them selects: the same space whenever the same mask is
     /// used.
     Space selected_space(const AbstractPtr& mask);
+    /// Whether `space` is a subset of the rows that a mask selects by species alone: whether it is
+    /// empty in the whole system then depends on the composition only, which the self-test varies.
+    bool is_selected_by_species(Space space) const;
+    /// Note that emptiness of such a subset was taken to change nothing.
+    void vary_composition() { traced_.varies_composition = true; }
     /// Several blocks of the edges of `base` one after the other; the same space for the same base
     /// and size.
     Space merged_edge_space(Space base, std::int64_t first, std::int64_t second);
@@ -109,8 +121,10 @@ class TraceBuilder {
     std::map<Slot, Space> selected_;    ///< mask to the edges that it selects
     std::vector<c10::IValue> samples_;  ///< first probe of each slot
     AbstractPtr owned_count_;
-    AbstractPtr rows_;   ///< an input that has one entry for each row
-    AbstractPtr edges_;  ///< an input that has one entry for each edge
+    std::set<Slot> species_inputs_;
+    std::set<const void*> state_;  ///< storages of the model's own tensors
+    AbstractPtr rows_;             ///< an input that has one entry for each row
+    AbstractPtr edges_;            ///< an input that has one entry for each edge
     bool edges_required_ = false;
     int receiver_row_;
 };

@@ -367,7 +367,9 @@ std::vector<AbstractPtr> abstract_arguments(const ModelCard& card, TraceBuilder&
         if (left.value.isTensor())
             values.push_back(
                 builder.add_input(left.value, right.value,
-                                  facts_of_input(left.spec->role, left.value.toTensor(), first)));
+                                  facts_of_input(left.spec->role, left.value.toTensor(), first),
+                                  left.spec->role == InputRole::SpeciesIndex ||
+                                      left.spec->role == InputRole::SpeciesOneHot));
         else
             values.push_back(fixed_value(left.value));
     }
@@ -408,6 +410,8 @@ TracedProgram trace_model(const ModelCard& card, const torch::jit::Module& modul
                     {first.n_edges, second.n_edges},
                     {first.n_owned, second.n_owned}}},
                   card.receiver_row, card.distribution(), module);
+    for (const auto& parameter : module.parameters()) tracer.builder().note_state(parameter);
+    for (const auto& buffer : module.buffers()) tracer.builder().note_state(buffer);
     auto arguments = abstract_arguments(card, tracer.builder(), first, second);
     arguments.insert(arguments.begin(), fixed_value(module._ivalue()));
     const auto method = module.get_method("forward");

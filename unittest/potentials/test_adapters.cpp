@@ -381,6 +381,19 @@ TEST(IntentVerb, RefreshFoldAndSum) {
               "");
 }
 
+TEST(IntentVerb, FoldsSumsOverSendersOnce) {
+    for (const char* scatter :
+         {"torch.zeros_like(h).index_add(0, j, h[i] * m)",
+          "torch.zeros_like(h).scatter_add(0, j.unsqueeze(1).expand(-1, 4), m)"}) {
+        const auto loaded = load("    p = " + std::string(scatter) +
+                                     "\n    p = ops.nvalchemi_lmp.scatter_to_owners(p)\n"
+                                     "    h = h + torch.zeros_like(h).index_add(0, i, p[j] * m)\n",
+                                 "");
+        EXPECT_EQ(loaded.failure, "");
+        EXPECT_EQ(loaded.forward, 2);  // of the fold and of its adjoint
+    }
+}
+
 TEST(IntentVerb, InternalOperatorsAreNotForModels) {
     expect_text(load("    h = ops.nvalchemi_lmp.halo_forward(h)\n" + LAYER, "").failure,
                 {"nvalchemi_lmp::halo_forward", "expected one of the intent verbs"});

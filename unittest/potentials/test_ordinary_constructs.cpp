@@ -86,4 +86,38 @@ TEST(OrdinaryConstructs, OperatorsThatMixRowsAreNotTakenForRowWise) {
         EXPECT_TRUE(load("    h = " + std::string(line) + "\n" + LAYER).refused) << line;
 }
 
+TEST(OrdinaryConstructs, GuardsOnSelectionsByGeometryAreRefused) {
+    for (const char* guard : {"r[r < 2.2].numel() > 0", "m[r < 2.2].size(0) != 0",
+                              "len(torch.nonzero(r < 2.2)) > 0", "h[h[:, 0] > 0.3].size(0) > 0"})
+        expect_refusal(std::string(LAYER) + "    if " + guard + ":\n        h = h * 2.0\n",
+                       {"prim::If"});
+}
+
+TEST(OrdinaryConstructs, GuardsOnElementsMustChangeNothingElse) {
+    const std::string guarded =
+        "    at = torch.nonzero(data['types'] == 1).squeeze(1)\n"
+        "    if at.numel() > 0:\n        ";
+    expect_exchanges(guarded + "h = h.index_add(0, at, torch.tanh(h[at]))\n" + LAYER, 0);
+    expect_refusal(guarded + "h = h * 2.0\n" + LAYER, {"does not reproduce"});
+}
+
+TEST(OrdinaryConstructs, TheOrderOfEdgesMustNotMatter) {
+    expect_refusal("    h = h.index_add(0, i, m[torch.argsort(r)])\n" + std::string(LAYER),
+                   {"two different sets of rows or edges", "another order"});
+    expect_refusal(
+        "    o = torch.zeros_like(m)\n    o[torch.argsort(r)] = m\n"
+        "    h = h.index_add(0, i, o)\n" +
+            std::string(LAYER),
+        {"two different sets of rows or edges"});
+    expect_refusal("    h = torch.index_put(h, [i], m)\n" + std::string(LAYER),
+                   {"the last one is kept, which depends on their order"});
+}
+
+TEST(OrdinaryConstructs, AModelMustNotChangeItself) {
+    expect_refusal("    self.w.mul_(1.01)\n" + std::string(LAYER),
+                   {"changes its own parameter or buffer"});
+    expect_refusal("    self.w.detach().add_(h.sum() * 0.1)\n" + std::string(LAYER),
+                   {"changes its own parameter or buffer"});
+}
+
 }  // namespace nvalchemi
