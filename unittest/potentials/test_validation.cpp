@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+
 #include <cmath>
 #include <limits>
 
@@ -143,10 +146,20 @@ TEST(CompareEvaluations, IgnoresAtomsOutsideOfTheSelection) {
 }
 
 TEST(CompareEvaluations, RaisesTheToleranceToTenTimesTheNoise) {
-    const auto deviations =
-        compare(same_as(reference()), reference(), {}, {true, true}, {1, 2, 3, 4});
+    const auto usual = compare(same_as(reference()), reference(), {}, {true, true});
+    std::array<double, 4> noise{};
+    for (int k = 0; k < 4; ++k) noise[k] = 1e-6 * usual[k].largest;
+    const auto deviations = compare(same_as(reference()), reference(), {}, {true, true}, noise);
 
-    for (int k = 0; k < 4; ++k) EXPECT_DOUBLE_EQ(deviations[k].tolerance, 10.0 * (k + 1));
+    for (int k = 0; k < 4; ++k) EXPECT_DOUBLE_EQ(deviations[k].tolerance, 10 * noise[k]);
+}
+
+TEST(CompareEvaluations, TakesADependenceOnOrderForNoNoise) {
+    const auto deviations =
+        compare(same_as(reference()), reference(), {}, {true, true}, {1e3, 1e3, 1e3, 1e3});
+
+    for (const auto& deviation : deviations)
+        EXPECT_LE(deviation.tolerance, 1e-3 * std::max(1.0, deviation.largest));
 }
 
 TEST(CompareEvaluations, RaisesTheForceToleranceWhereForcesCancel) {
