@@ -146,6 +146,11 @@ int validate(const Arguments& arguments) {
         const nvalchemi::Session session(request.archive, options);
         request.system = nvalchemi::read_structure_file(arguments["--structure"], session.card());
     }
+    // one part may be empty, for the sake of the test
+    if (request.ranks > request.system.size() + 1)
+        throw std::runtime_error("--ranks: got " + std::to_string(request.ranks) +
+                                 ", expected at most one more than the " +
+                                 std::to_string(request.system.size()) + " atoms of the structure");
     const auto report = nvalchemi::validate_in_parts(request);
     std::cout << nvalchemi::summarize(report);
     if (!arguments["--output"].empty())

@@ -83,11 +83,11 @@ class Evaluate(LammpsTest):
     def test_messages(self):
         good = self.structure.to_document()
         cases = {
-            "symbols: got 'Xx', expected one of": {**good, "symbols": ["Xx"] * 64},
-            "positions: got 64, expected 63": {**good, "symbols": good["symbols"][:63]},
-            "positions: got 2 numbers, expected 3": {**good, "positions": [[0.0, 0.0]] * 64},
-            "three vectors and three booleans": {**good, "pbc": [True]},
-            "key 'cell' not found": {key: good[key] for key in good if key != "cell"},
+            '/symbols/0: got "Xx", expected an element of model': {**good, "symbols": ["Xx"] * 64},
+            "/positions: got 64 vectors, expected 63": {**good, "symbols": good["symbols"][:63]},
+            "/positions/0: got an array of 2 elements, expected three numbers": {**good, "positions": [[0.0, 0.0]] * 64},
+            "/pbc: got an array of 1 element, expected three booleans": {**good, "pbc": [True]},
+            'got no key "cell"': {key: good[key] for key in good if key != "cell"},
         }
         for text, document in cases.items():
             with self.subTest(text=text):
