@@ -128,7 +128,16 @@ class Misuse(ToolTest):
         )
         self.write({"symbols": ["Xx"], "cell": [], "positions": [[0, 0, 0]]}, "odd.json")
         self.expect(
-            FAILED, "--archive example_network.pt --structure odd.json", "symbols: got 'Xx'"
+            FAILED,
+            "--archive example_network.pt --structure odd.json",
+            'odd.json /symbols/0: got "Xx", expected an element of model',
+        )
+
+    def test_bounds_the_number_of_ranks(self):
+        self.expect(
+            FAILED,
+            "--archive example_network.pt --structure nacl.json --ranks 1000000",
+            "--ranks: got 1000000, expected at most one more than the 128 atoms",
         )
 
 
