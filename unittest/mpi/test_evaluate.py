@@ -85,7 +85,10 @@ class Evaluate(LammpsTest):
         cases = {
             '/symbols/0: got "Xx", expected an element of model': {**good, "symbols": ["Xx"] * 64},
             "/positions: got 64 vectors, expected 63": {**good, "symbols": good["symbols"][:63]},
-            "/positions/0: got an array of 2 elements, expected three numbers": {**good, "positions": [[0.0, 0.0]] * 64},
+            "/positions/0: got an array of 2 elements, expected three numbers": {
+                **good,
+                "positions": [[0.0, 0.0]] * 64,
+            },
             "/pbc: got an array of 1 element, expected three booleans": {**good, "pbc": [True]},
             'got no key "cell"': {key: good[key] for key in good if key != "cell"},
         }
