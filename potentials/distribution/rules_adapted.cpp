@@ -96,7 +96,7 @@ std::vector<Dim> sampled_dims(TraceBuilder& builder, const Call& call, const Abs
 }
 
 AbstractPtr transform_output(TraceBuilder& builder, const Call& call, const OpAdapter& adapter,
-                             int position, const AbstractPtr& output) {
+                             int position, const AbstractPtr& output, bool sees_rows) {
     const auto found = adapter.output_transforms.find(position);
     if (found == adapter.output_transforms.end()) return output;
     const auto kind = found->second.kind;
@@ -113,6 +113,11 @@ AbstractPtr transform_output(TraceBuilder& builder, const Call& call, const OpAd
         TraceBuilder::refuse(call, declared +
                                        ", which has rows or edges; expected a value of the whole "
                                        "system, whose truth is the sum over ranks");
+    if (!sees_rows)
+        TraceBuilder::refuse(call, declared +
+                                       ", but the operator sees values of the whole system only, "
+                                       "which are the same on every rank: the sum would be as many "
+                                       "times too large as there are ranks. Drop this transform");
     return builder.exchange("nvalchemi_lmp::system_sum", output, call);
 }
 
@@ -136,7 +141,8 @@ std::vector<AbstractPtr> apply_adapted(TraceBuilder& builder, Call& call,
     for (std::size_t k = 0; k < results.size(); ++k) {
         if (!results[k]->is_tensor()) continue;
         place(builder, call, results[k], sampled_dims(builder, call, results[k]));
-        results[k] = transform_output(builder, call, adapter, static_cast<int>(k), results[k]);
+        results[k] =
+            transform_output(builder, call, adapter, static_cast<int>(k), results[k], placed);
     }
     return results;
 }

@@ -67,6 +67,10 @@ const Map kMaps[] = {
     // --- verbs and the sums that the pass places ---
     {"refresh_neighbors", "    z = ops.nvalchemi_lmp.refresh_neighbors(x)\n", HALO},
     {"scatter_to_owners", "    z = ops.nvalchemi_lmp.scatter_to_owners(x)\n", HALO},
+    {"scatter_to_owners of a sum over senders",
+     "    z = ops.nvalchemi_lmp.scatter_to_owners("
+     "torch.zeros_like(x).index_add(0, j, x[i] * c))\n",
+     HALO},
     {"system_sum", "    z = x + ops.nvalchemi_lmp.system_sum(x, data['types'], 3)[data['types']]\n",
      HALO},
     {"sum over rows", "    z = x + x.sum(0) - x.mean(0)\n", HALO},
@@ -431,8 +435,9 @@ TEST_P(DifferentiatedInside, GivesExactForcesOrIsRefused) {
 // --- what would count twice, or once for each rank ---
 
 const Map kCountedTwice[] = {
-    {"fold of a sum over senders",
-     "    h = h + ops.nvalchemi_lmp.scatter_to_owners(torch.zeros_like(h).index_add(0, j, m))\n",
+    {"fold of a sum over both ends",
+     "    p = torch.zeros_like(h).index_add(0, j, m).index_add(0, i, m)\n"
+     "    h = h + ops.nvalchemi_lmp.scatter_to_owners(p)\n",
      HALO},
     {"fold of fresh rows", "    h = h + 0.1 * ops.nvalchemi_lmp.scatter_to_owners(h)\n", HALO},
     {"fold twice",

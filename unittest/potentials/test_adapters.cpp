@@ -144,6 +144,16 @@ TEST(OperatorAdapter, AllReduceSumOfRowsIsRefused) {
         {"scatter_outputs on output 0 of adaptertest::total", "expected (n_rows, *)"});
 }
 
+TEST(OperatorAdapter, AllReduceSumOfWhatIsWholeIsRefused) {
+    expect_text(load("    t = torch.stack([torch.cos(h.sum(0)), torch.sin(h.sum(0))])\n"
+                     "    h = h + ops.adaptertest.total(t)\n" +
+                         LAYER,
+                     with_op("total", "", REDUCE))
+                    .failure,
+                {"all_reduce_sum on output 0 of adaptertest::total",
+                 "sees values of the whole system only", "Drop this transform"});
+}
+
 TEST(OperatorAdapter, WithoutAnAdapterTheOperatorIsRefused) {
     expect_text(load(LAYER + PULL, "").failure,
                 {"adaptertest::pull", "declare it with an adapter", "custom_ops"});

@@ -26,6 +26,7 @@ std::string network(const Form& form, const char* index) {
 }
 
 constexpr const char* kNotASum = "edges are reduced per sender by something other than a sum";
+constexpr const char* kLastOneKept = "the last one is kept, which depends on their order";
 constexpr const char* kOtherDimension =
     "edges are summed per sender along a dimension other than the first";
 constexpr const char* kRowNumbers = "row numbers are used as data";
@@ -95,6 +96,13 @@ const Form kForms[] = {
      "s = torch.zeros_like(h).index_put([K.int()], g, accumulate=True)"},
     {"put accumulate", "s = torch.zeros_like(h).put(K * 4, g[:, 0], accumulate=True)", kRowNumbers,
      kRowNumbers},
+    // --- no sum: of several edges of a row one would be kept, another one for each order ---
+    {"index_put", "s = torch.zeros_like(h).index_put([K], g)", kLastOneKept, kNotASum},
+    {"index assigned", "s = torch.zeros_like(h)\n    s[K] = g", kLastOneKept, kNotASum},
+    {"index assigned with plus", "s = torch.zeros_like(h)\n    s[K] += g", kLastOneKept, kNotASum},
+    {"index_copy", "s = torch.zeros_like(h).index_copy(0, K, g)", kLastOneKept, kNotASum},
+    {"scatter", "s = torch.zeros_like(h).scatter(0, K.unsqueeze(1).expand_as(g), g)", kLastOneKept,
+     kNotASum},
     // --- segment_reduce: needs edges in the order of rows ---
     {"segment_reduce",
      "s = torch.segment_reduce(g, 'sum', lengths=torch.bincount(K, minlength=n), axis=0)",
