@@ -156,10 +156,9 @@ void FixNvalchemiValidate::init()
 void FixNvalchemiValidate::find_pair()
 {
   const char *style = force->pair_style ? force->pair_style : "none";
-  // LAMMPS ignores the instance where the style stands alone
-  const bool exists = instance <= 1 || utils::strmatch(style, "^hybrid");
+  const int count = count_instances(style);
   pair = dynamic_cast<PairNvalchemi *>(force->pair_match("^nvalchemi", 0, instance));
-  if (pair && exists) return;
+  if (pair && instance <= count) return;
   if (instance == 0 && force->pair_match("^nvalchemi", 0, 1))
     error->all(FLERR,
                "fix nvalchemi/validate: got several pair styles nvalchemi in pair_style {}, "
@@ -169,7 +168,7 @@ void FixNvalchemiValidate::find_pair()
     error->all(FLERR,
                "fix nvalchemi/validate: got instance {}, expected the number of one of the "
                "pair styles nvalchemi in pair_style {}; there {} {}",
-               instance, style, count_instances() == 1 ? "is" : "are", count_instances());
+               instance, style, count == 1 ? "is" : "are", count);
   error->all(FLERR,
              "fix nvalchemi/validate: got pair_style {}, expected nvalchemi, alone or under "
              "pair_style hybrid",
@@ -178,11 +177,16 @@ void FixNvalchemiValidate::find_pair()
 
 /* ---------------------------------------------------------------------- */
 
-int FixNvalchemiValidate::count_instances() const
+int FixNvalchemiValidate::count_instances(const char *style) const
 {
-  if (!utils::strmatch(force->pair_style, "^hybrid")) return 1;
-  int count = 0;
-  while (force->pair_match("^nvalchemi", 0, count + 1)) count++;
+  // LAMMPS ignores the number where there is one alone, under hybrid too
+  const Pair *first = force->pair_match("^nvalchemi", 0, 1);
+  if (!first) return 0;
+  int count = 1;
+  if (!utils::strmatch(style, "^hybrid")) return count;
+  for (const Pair *next = force->pair_match("^nvalchemi", 0, 2); next && next != first;
+       next = force->pair_match("^nvalchemi", 0, count + 1))
+    count++;
   return count;
 }
 

@@ -72,7 +72,7 @@ class FixNvalchemiValidate : public Fix {
   void set_option(const std::string &, char **);
   void refuse(const std::string &keyword, const char *got, const char *expected) const;
   void find_pair();
-  int count_instances() const;
+  int count_instances(const char *style) const;
   bool is_due() const;
   void prepare();
   void compare(bool at_setup);

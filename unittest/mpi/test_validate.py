@@ -217,6 +217,18 @@ class Validate(LammpsTest):
             ).require_success()
             self.assertEqual(run.log.count("same"), 4)
 
+    def test_the_only_instance_under_hybrid_is_number_1(self):
+        lines = (
+            "pair_style hybrid/overlay nvalchemi lj/cut 5.0",
+            f'pair_coeff * * nvalchemi "{self.toy.archive}" Na Cl',
+            "pair_coeff * * lj/cut 0.1 2.5",
+        )
+        self.run_fix("instance 1", pair_lines=lines).require_success()
+        run = self.run_fix("instance 2", pair_lines=lines)
+        self.assertNotEqual(run.status, 0)
+        self.assertIn("got instance 2", one_line(run.message))
+        self.assertIn("there is 1", one_line(run.message))
+
     def test_bad_input_is_refused_with_the_reason(self):
         for words, text in (
             ("every -1", "every: got -1, expected a whole number of steps"),
