@@ -57,14 +57,8 @@ std::vector<AbstractPtr> change_fixed(TraceBuilder& builder, Call& call) {
     return {call.args[0]};
 }
 
-bool sees_rows(TraceBuilder& builder, const Call& call) {
-    const auto tensors = rules::tensor_arguments(call);
-    return std::any_of(tensors.begin(), tensors.end(),
-                       [&](const auto& tensor) { return builder.facts(tensor).placed_dim() >= 0; });
-}
-
 std::vector<AbstractPtr> apply_foreign(TraceBuilder& builder, Call& call) {
-    if (sees_rows(builder, call)) {
+    if (rules::sees_rows(builder, call)) {
         if (auto results = rules::try_row_wise(builder, call)) return *results;
         TraceBuilder::refuse(call,
                              "an operator of another library sees rows or edges, and what it does "
@@ -99,7 +93,7 @@ std::vector<AbstractPtr> dispatch(TraceBuilder& builder, Call& call) {
     if (rules::is_factory(call.base)) return rules::apply_factory(builder, call);
     if (call.base.find("dropout") != std::string::npos) return {call.args[0]};
     if (acts_by_element(call)) return rules::apply_pointwise(builder, call);
-    if (!sees_rows(builder, call)) return builder.emit(call);
+    if (!rules::sees_rows(builder, call)) return builder.emit(call);
     if (auto results = rules::try_row_wise(builder, call)) return *results;
     TraceBuilder::refuse(call,
                          "this version does not know what it does with rows or edges; rewrite it "
@@ -150,6 +144,12 @@ std::vector<AbstractPtr> tensor_arguments(const Call& call) {
             if (item->is_tensor()) tensors.push_back(item);
     }
     return tensors;
+}
+
+bool sees_rows(TraceBuilder& builder, const Call& call) {
+    const auto tensors = tensor_arguments(call);
+    return std::any_of(tensors.begin(), tensors.end(),
+                       [&](const auto& tensor) { return builder.facts(tensor).placed_dim() >= 0; });
 }
 
 std::vector<Dim> broadcast_dims(TraceBuilder& builder, const Call& call,

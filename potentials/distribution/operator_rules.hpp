@@ -47,6 +47,13 @@ bool is_factory(const std::string& base);
 
 // Shared by the groups.
 
+/// Append the sum of `tensor` over `dims` on behalf of `caller`. Over rows it counts the owned ones
+/// and is this rank's part. `dtype` None keeps the tensor's own.
+AbstractPtr sum_over(TraceBuilder& builder, const Call& caller, const AbstractPtr& tensor,
+                     const std::vector<int>& dims, bool keepdim, const AbstractPtr& dtype);
+/// Whether a tensor among the arguments has rows or edges.
+bool sees_rows(TraceBuilder& builder, const Call& call);
+
 /// Tensors among the arguments, lists included.
 std::vector<AbstractPtr> tensor_arguments(const Call& call);
 /// Spaces of tensors that are broadcast together, aligned at the last dimension.

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <algorithm>
-
 #include "potentials/distribution/operator_rules.hpp"
 #include "spec/format_names.hpp"
 
@@ -70,12 +68,6 @@ void require_fresh_arguments(TraceBuilder& builder, Call& call) {
         if (builder.facts(tensor).on_rows()) call.effect.reads_any_row.push_back(tensor->slot);
 }
 
-bool sees_any(TraceBuilder& builder, const Call& call) {
-    const auto tensors = tensor_arguments(call);
-    return std::any_of(tensors.begin(), tensors.end(),
-                       [&](const auto& tensor) { return builder.facts(tensor).placed_dim() >= 0; });
-}
-
 /// Dimensions over rows or edges, told by the extents in both samples, which are distinct primes.
 std::vector<Dim> sampled_dims(TraceBuilder& builder, const Call& call, const AbstractPtr& result) {
     const auto &first = result->probe[0].toTensor(), &second = result->probe[1].toTensor();
@@ -96,7 +88,7 @@ std::vector<Dim> sampled_dims(TraceBuilder& builder, const Call& call, const Abs
 }
 
 AbstractPtr transform_output(TraceBuilder& builder, const Call& call, const OpAdapter& adapter,
-                             int position, const AbstractPtr& output, bool sees_rows) {
+                             int position, const AbstractPtr& output, bool placed) {
     const auto found = adapter.output_transforms.find(position);
     if (found == adapter.output_transforms.end()) return output;
     const auto kind = found->second.kind;
@@ -113,7 +105,7 @@ AbstractPtr transform_output(TraceBuilder& builder, const Call& call, const OpAd
         TraceBuilder::refuse(call, declared +
                                        ", which has rows or edges; expected a value of the whole "
                                        "system, whose truth is the sum over ranks");
-    if (!sees_rows)
+    if (!placed)
         TraceBuilder::refuse(call, declared +
                                        ", but the operator sees values of the whole system only, "
                                        "which are the same on every rank: the sum would be as many "
@@ -134,7 +126,7 @@ std::vector<AbstractPtr> apply_adapted(TraceBuilder& builder, Call& call,
         if (auto results = try_row_wise(builder, call)) return *results;
     transform_arguments(builder, call, adapter);
     require_fresh_arguments(builder, call);
-    const bool placed = sees_any(builder, call);
+    const bool placed = sees_rows(builder, call);
     call.effect.rows = Effect::Rows::Stale;
     call.effect.makes_partial = placed;
     auto results = builder.emit(call);

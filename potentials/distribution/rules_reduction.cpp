@@ -80,22 +80,10 @@ std::vector<AbstractPtr> mean_over_rows(TraceBuilder& builder, const Call& call,
     const auto facts = builder.facts(call.args[0]);
     const auto& sample = call.args[0]->probe[0].toTensor();
     Dim count = facts.dims[facts.placed_dim()];
-    std::vector<AbstractPtr> dims;
-    for (const int dim : reduced) {
-        dims.push_back(fixed_value(static_cast<std::int64_t>(dim)));
+    for (const int dim : reduced)
         if (dim != facts.placed_dim()) count.factor *= sample.size(dim);
-    }
-    const auto asked = call.arg("dtype");
-    Call sum = call;
-    sum.name = "aten::sum";
-    sum.base = "sum";
-    const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow("aten::sum", "dim_IntList");
-    sum.schema = &handle.schema();
-    sum.run = registered_operator("aten::sum", "dim_IntList");
-    sum.args = {call.args[0], list_value(std::move(dims), c10::IntType::get()),
-                fixed_value(call.flag("keepdim", false)),
-                asked ? asked : fixed_value(c10::IValue())};
-    const auto total = apply_reduction(builder, sum)[0];
+    const auto total = sum_over(builder, call, call.args[0], reduced, call.flag("keepdim", false),
+                                call.arg("dtype"));
     const auto dtype = total->probe[0].toTensor().scalar_type();
     Call quotient = call;
     quotient.name = "aten::div";
@@ -107,6 +95,23 @@ std::vector<AbstractPtr> mean_over_rows(TraceBuilder& builder, const Call& call,
 }
 
 }  // namespace
+
+AbstractPtr sum_over(TraceBuilder& builder, const Call& caller, const AbstractPtr& tensor,
+                     const std::vector<int>& dims, bool keepdim, const AbstractPtr& dtype) {
+    std::vector<AbstractPtr> numbers;
+    for (const int dim : dims) numbers.push_back(fixed_value(static_cast<std::int64_t>(dim)));
+    const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow("aten::sum", "dim_IntList");
+    Call sum = caller;
+    sum.name = "aten::sum";
+    sum.base = "sum";
+    sum.in_place = false;
+    sum.schema = &handle.schema();
+    sum.run = registered_operator("aten::sum", "dim_IntList");
+    sum.args = {tensor, list_value(std::move(numbers), c10::IntType::get()), fixed_value(keepdim),
+                dtype ? dtype : fixed_value(c10::IValue())};
+    sum.effect = {};
+    return apply_reduction(builder, sum)[0];
+}
 
 bool is_reduction(const std::string& base) {
     static const std::unordered_set<std::string> known{

@@ -240,20 +240,12 @@ class Tracer {
 
     /// Owned rows of the first argument, summed over the whole system: (1, *).
     AbstractPtr system_sum(const Node* node, const std::vector<AbstractPtr>& arguments) {
-        Call call;
-        call.name = "aten::sum";
-        call.base = "sum";
-        call.source = source_of(node);
-        call.module = module_path_;
-        const auto handle =
-            c10::Dispatcher::singleton().findSchemaOrThrow("aten::sum", "dim_IntList");
-        call.schema = &handle.schema();
-        call.run = registered_operator("aten::sum", "dim_IntList");
         if (arguments.empty() || !arguments[0]->is_tensor())
             refuse(node, "a sum over the system needs a tensor as its first argument");
-        call.args = {arguments[0], list_value({fixed_value(std::int64_t(0))}, c10::IntType::get()),
-                     fixed_value(true), fixed_value(c10::IValue())};
-        return apply_operator(builder_, call).at(0);
+        Call call;
+        call.source = source_of(node);
+        call.module = module_path_;
+        return rules::sum_over(builder_, call, arguments[0], {0}, /*keepdim=*/true, nullptr);
     }
 
     AbstractPtr call_free(const Node* node, std::vector<AbstractPtr>& inputs) {

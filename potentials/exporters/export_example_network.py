@@ -56,20 +56,26 @@ def training_graph(cutoff, samples=12):
     }
 
 
-def fit(network, cutoff, steps):
-    """Fit energies and their edge gradients; returns the loss before and after."""
+def start_at_mean(network, graph, target):
+    """Let the readout begin at the mean energy."""
+    network.readout[-1].bias.fill_(target.mean().item())
+
+
+def fit(network, cutoff, steps, output="energy", start=start_at_mean):
+    """Fit the energies under key `output` and their edge gradients; returns the loss before and
+    after. `start(network, graph, target)` sets what is not left to chance, without gradient."""
     graph = training_graph(cutoff)
     vectors = graph["edge_vectors"].requires_grad_(True)
     target = pair_energies(graph["species"], *graph["edge_index"], vectors, cutoff)
     (slope,) = torch.autograd.grad(target.sum(), vectors)
     target = target.detach()
     with torch.no_grad():
-        network.readout[-1].bias.fill_(target.mean().item())
+        start(network, graph, target)
     optimizer = torch.optim.Adam(network.parameters(), lr=5e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(steps, 1))
     losses = []
     for _ in range(steps):
-        energy = network(graph)["energy"]
+        energy = network(graph)[output]
         (gradient,) = torch.autograd.grad(energy.sum(), vectors, create_graph=True)
         loss = (energy - target).square().mean() + 10.0 * (gradient - slope).square().mean()
         optimizer.zero_grad()

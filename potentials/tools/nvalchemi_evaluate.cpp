@@ -16,6 +16,7 @@
 #include "potentials/model_card.hpp"
 #include "potentials/session.hpp"
 #include "potentials/structure_file.hpp"
+#include "potentials/tools/model_files.hpp"
 #include "potentials/whole_system.hpp"
 
 namespace {
@@ -62,29 +63,6 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
     return arguments;
 }
 
-std::string read_file(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw std::runtime_error(path + ": cannot be read; check the path");
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
-nvalchemi::SessionOptions session_options(const Arguments& arguments, const std::string& archive) {
-    nvalchemi::SessionOptions options;
-    options.path = arguments.archive;
-    options.device = arguments.device;
-    options.self_test = false;
-    options.card_path = arguments.card;
-    if (arguments.card.empty() && !nvalchemi::read_embedded_card(archive, arguments.archive)) {
-        const std::filesystem::path path(arguments.archive);
-        options.card_path = (path.parent_path() / path.stem()).string() + ".card.json";
-        if (!std::filesystem::exists(options.card_path)) return options;  // the session tells
-    }
-    if (!options.card_path.empty()) options.card_text = read_file(options.card_path);
-    return options;
-}
-
 json rows_of_three(const std::vector<double>& values) {
     json rows = json::array();
     for (std::size_t k = 0; k + 2 < values.size(); k += 3)
@@ -110,8 +88,11 @@ json to_document(const nvalchemi::WholeSystem& system, const nvalchemi::WholeEva
 }
 
 void evaluate(const Arguments& arguments) {
-    const auto archive = read_file(arguments.archive);
-    nvalchemi::Session session(archive, session_options(arguments, archive));
+    const auto archive = nvalchemi::read_file(arguments.archive);
+    auto options = nvalchemi::options_with_card(archive, arguments.archive, arguments.card);
+    options.device = arguments.device;
+    options.self_test = false;
+    nvalchemi::Session session(archive, options);
     const auto system = nvalchemi::read_structure_file(arguments.structure, session.card());
 
     const auto document = to_document(system, nvalchemi::evaluate_whole(session, system));

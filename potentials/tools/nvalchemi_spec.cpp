@@ -15,6 +15,7 @@
 #include "potentials/explain_spec.hpp"
 #include "potentials/model_card.hpp"
 #include "potentials/session.hpp"
+#include "potentials/tools/model_files.hpp"
 #include "spec/compose_mlip_specs.hpp"
 #include "spec/diff_mlip_specs.hpp"
 #include "spec/json_value.hpp"
@@ -87,7 +88,7 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
     return arguments;
 }
 
-std::string read_file(const std::string& path) {
+std::string read_spec_text(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     if (!file || std::filesystem::is_directory(path))
         throw std::runtime_error(path + ": cannot be read; expected a file or one of the presets " +
@@ -99,22 +100,15 @@ std::string read_file(const std::string& path) {
 
 MLIPSpec read_spec(const std::string& name, bool lenient, std::vector<std::string>& warnings) {
     if (const auto* preset = nvalchemi::find_preset(name)) return *preset;
-    return nvalchemi::parse_mlip_spec(read_file(name), name, "", {lenient, &warnings});
+    return nvalchemi::parse_mlip_spec(read_spec_text(name), name, "", {lenient, &warnings});
 }
 
 nvalchemi::Session load_model(const Arguments& arguments, const MLIPSpec& spec) {
-    const auto archive = read_file(arguments.model);
-    nvalchemi::SessionOptions options;
-    options.path = arguments.model;
+    const auto archive = nvalchemi::read_file(arguments.model);
+    auto options = nvalchemi::options_with_card(archive, arguments.model, arguments.card);
     options.device = "cpu";
     options.spec = spec;
     options.operator_libraries = arguments.libraries;
-    options.card_path = arguments.card;
-    if (arguments.card.empty()) {
-        const auto beside = std::filesystem::path(arguments.model).replace_extension(".card.json");
-        if (std::filesystem::exists(beside)) options.card_path = beside.string();
-    }
-    if (!options.card_path.empty()) options.card_text = read_file(options.card_path);
     return nvalchemi::Session(archive, options);
 }
 
@@ -226,7 +220,7 @@ int canonical(const Arguments& arguments) {
 int migrate(const Arguments& arguments) {
     const auto& name = only_spec(arguments);
     std::vector<std::string> warnings;
-    const auto text = nvalchemi::migrate_mlip_spec(read_file(name), name, warnings);
+    const auto text = nvalchemi::migrate_mlip_spec(read_spec_text(name), name, warnings);
     print_warnings(warnings);
     if (arguments.output.empty()) {
         std::cout << text;

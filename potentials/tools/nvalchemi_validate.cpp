@@ -13,6 +13,7 @@
 #include "kernels/register_ops.hpp"
 #include "potentials/session.hpp"
 #include "potentials/structure_file.hpp"
+#include "potentials/tools/model_files.hpp"
 #include "potentials/validator/validate_in_parts.hpp"
 #include "spec/parse_mlip_spec.hpp"
 #include "spec/presets.hpp"
@@ -88,15 +89,6 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
     return arguments;
 }
 
-std::string read_file(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file || std::filesystem::is_directory(path))
-        throw std::runtime_error(path + ": cannot be read; check the path");
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
 void write_file(const std::string& path, const std::string& text) {
     std::ofstream file(path, std::ios::binary);
     file << text;
@@ -105,21 +97,15 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 nvalchemi::SessionOptions session_options(const Arguments& arguments, const std::string& archive) {
-    nvalchemi::SessionOptions options;
-    options.path = arguments["--archive"];
+    auto options =
+        nvalchemi::options_with_card(archive, arguments["--archive"], arguments["--card"]);
     options.device = arguments["--device"];
     options.operator_libraries = arguments.libraries;
-    options.card_path = arguments["--card"];
-    if (options.card_path.empty() && !nvalchemi::read_embedded_card(archive, options.path)) {
-        const auto beside = std::filesystem::path(options.path).replace_extension(".card.json");
-        if (std::filesystem::exists(beside)) options.card_path = beside.string();
-    }
-    if (!options.card_path.empty()) options.card_text = read_file(options.card_path);
     const auto& spec = arguments["--spec"];
     if (const auto* preset = nvalchemi::find_preset(spec))
         options.spec = *preset;
     else if (!spec.empty())
-        options.spec = nvalchemi::parse_mlip_spec(read_file(spec), spec);
+        options.spec = nvalchemi::parse_mlip_spec(nvalchemi::read_file(spec), spec);
     return options;
 }
 
@@ -137,7 +123,7 @@ int validate(const Arguments& arguments) {
     request.max_attempts = arguments.count("--attempts", 1);
     request.finite_difference_atoms = arguments.count("--finite-differences", 0);
     nvalchemi::register_operators();
-    request.archive = read_file(arguments["--archive"]);
+    request.archive = nvalchemi::read_file(arguments["--archive"]);
     request.session = session_options(arguments, request.archive);
     {
         auto options = request.session;

@@ -14,6 +14,7 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -43,6 +44,29 @@ struct HaloPlan {
   HaloMessage own_copies;                   // halo rows that copy rows of this rank (raw rows only)
   std::vector<std::int64_t> own_rows;       // their sources
 };
+
+// Call received(k, row) for each row k that a reverse exchange receives and own(k, row) for each copy
+// k of an own row, with the owned row that it is added to, in the order of ranks: the same
+// decomposition gives the same bits, wherever the sum is made.
+
+template <typename Received, typename Own>
+void for_each_contribution(const HaloPlan &plan, const Received &received, const Own &own)
+{
+  const auto add_own_copies = [&] {
+    for (std::size_t k = 0; k < plan.own_rows.size(); ++k)
+      own(static_cast<std::int64_t>(k), plan.own_rows[k]);
+  };
+  bool own_copies_done = false;
+  for (const HaloMessage &message : plan.send_to) {
+    if (!own_copies_done && message.rank > plan.own_copies.rank) {
+      add_own_copies();
+      own_copies_done = true;
+    }
+    for (std::int64_t k = message.first; k < message.first + message.count; ++k)
+      received(k, plan.send_rows[k]);
+  }
+  if (!own_copies_done) add_own_copies();
+}
 
 struct HaloRows {
   HaloPlan plan;

@@ -32,10 +32,8 @@ void require_floating_point(const RowBlock &rows)
     throw std::runtime_error("exchange: got integers to add, expected float32 or float64");
 }
 
-/* ---------------------------------------------------------------------- */
-
 /* ----------------------------------------------------------------------
-   received rows and own copies in the order in which the host adds them
+   the sums of a reverse exchange, row by row
 ------------------------------------------------------------------------- */
 
 GpuRowPlan gpu_row_plan(const HaloPlan &plan)
@@ -48,20 +46,9 @@ GpuRowPlan gpu_row_plan(const HaloPlan &plan)
   result.own_first = plan.own_rows.empty() ? plan.owned_rows : plan.own_copies.first;
 
   std::vector<std::vector<std::int64_t>> sources(plan.owned_rows);
-  const auto add_own_copies = [&] {
-    for (std::size_t k = 0; k < plan.own_rows.size(); ++k)
-      sources[plan.own_rows[k]].push_back(-static_cast<std::int64_t>(k) - 1);
-  };
-  bool own_copies_done = false;
-  for (const HaloMessage &message : plan.send_to) {
-    if (!own_copies_done && message.rank > plan.own_copies.rank) {
-      add_own_copies();
-      own_copies_done = true;
-    }
-    for (std::int64_t k = message.first; k < message.first + message.count; ++k)
-      sources[plan.send_rows[k]].push_back(k);
-  }
-  if (!own_copies_done) add_own_copies();
+  for_each_contribution(
+      plan, [&](std::int64_t k, std::int64_t row) { sources[row].push_back(k); },
+      [&](std::int64_t k, std::int64_t row) { sources[row].push_back(-k - 1); });
 
   result.sum_offsets.push_back(0);
   for (std::int64_t row = 0; row < plan.owned_rows; ++row) {

@@ -132,23 +132,13 @@ void MpiTransport::reverse(const RowBlock &rows, bool zero_halo_rows)
 void MpiTransport::add_halo_rows(const RowBlock &rows)
 {
   const std::size_t row_bytes = rows.row_bytes();
-  const auto add_own_copies = [&] {
-    const char *copy = static_cast<char *>(rows.data) + plan_.own_copies.first * row_bytes;
-    for (const std::int64_t row : plan_.own_rows) {
-      add_row(rows, row, copy);
-      copy += row_bytes;
-    }
-  };
-  bool own_copies_done = false;
-  for (const HaloMessage &message : plan_.send_to) {
-    if (!own_copies_done && message.rank > plan_.own_copies.rank) {
-      add_own_copies();
-      own_copies_done = true;
-    }
-    for (std::int64_t k = message.first; k < message.first + message.count; ++k)
-      add_row(rows, plan_.send_rows[k], receive_buffer_.data() + k * row_bytes);
-  }
-  if (!own_copies_done) add_own_copies();
+  const char *copies = static_cast<char *>(rows.data) + plan_.own_copies.first * row_bytes;
+  for_each_contribution(
+      plan_,
+      [&](std::int64_t k, std::int64_t row) {
+        add_row(rows, row, receive_buffer_.data() + k * row_bytes);
+      },
+      [&](std::int64_t k, std::int64_t row) { add_row(rows, row, copies + k * row_bytes); });
 }
 
 /* ---------------------------------------------------------------------- */

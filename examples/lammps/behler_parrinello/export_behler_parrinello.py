@@ -20,7 +20,8 @@ try:
     from card import DTYPES, make_card
     from command_line import parser, run, write_and_check
     from evaluate import add_reference, evaluate, rattled_rocksalt
-    from export_example_network import SPECIES, pair_energies, training_graph
+    from export_example_network import SPECIES
+    from export_example_network import fit as fit_to_pairs
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs torch and numpy in the Python "
@@ -28,38 +29,19 @@ except ImportError as missing:
     ) from missing
 
 
-def scale_features(network, graph):
-    """Let each symmetry function vary by about one over the training structures."""
-    with torch.no_grad():
-        features = network.functions(graph["species"], graph["edge_index"], graph["edge_vectors"])
-        network.mean.copy_(features.mean(0))
-        network.spread.copy_(features.std(0).clamp(min=1e-6))
+def scale_and_start(network, graph, target):
+    """Let each symmetry function vary by about one over the training structures, and each element's
+    network begin at the mean energy of its atoms."""
+    features = network.functions(graph["species"], graph["edge_index"], graph["edge_vectors"])
+    network.mean.copy_(features.mean(0))
+    network.spread.copy_(features.std(0).clamp(min=1e-6))
+    for element, part in enumerate(network.networks):
+        part[-1].bias.fill_(target[graph["species"] == element].mean().item())
 
 
 def fit(network, cutoff, steps):
-    """Fit energies and their edge gradients; returns the loss before and after."""
-    graph = training_graph(cutoff)
-    scale_features(network, graph)
-    vectors = graph["edge_vectors"].requires_grad_(True)
-    target = pair_energies(graph["species"], *graph["edge_index"], vectors, cutoff)
-    (slope,) = torch.autograd.grad(target.sum(), vectors)
-    target = target.detach()
-    with torch.no_grad():
-        for element, part in enumerate(network.networks):
-            part[-1].bias.fill_(target[graph["species"] == element].mean().item())
-    optimizer = torch.optim.Adam(network.parameters(), lr=5e-3)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(steps, 1))
-    losses = []
-    for _ in range(steps):
-        energy = network(graph)["atomic_energies"]
-        (gradient,) = torch.autograd.grad(energy.sum(), vectors, create_graph=True)
-        loss = (energy - target).square().mean() + 10.0 * (gradient - slope).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        schedule.step()
-        losses.append(loss.item())
-    return (losses[0], losses[-1]) if losses else (float("nan"), float("nan"))
+    """The fit of the example network; returns the loss before and after."""
+    return fit_to_pairs(network, cutoff, steps, "atomic_energies", scale_and_start)
 
 
 def network_card(name, network, dtype_name):

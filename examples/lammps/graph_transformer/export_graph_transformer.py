@@ -21,7 +21,8 @@ try:
     from card import DTYPES, make_card
     from command_line import parser, run, write_and_check
     from evaluate import add_reference, evaluate, rattled_rocksalt
-    from export_example_network import SPECIES, pair_energies, training_graph
+    from export_example_network import SPECIES
+    from export_example_network import fit as fit_to_pairs
     from graph_transformer import GraphTransformer
 except ImportError as missing:
     raise SystemExit(
@@ -34,27 +35,8 @@ SPEC = HERE / "graph_transformer.spec.json"
 
 
 def fit(network, cutoff, steps):
-    """Fit energies and their edge gradients; returns the loss before and after."""
-    graph = training_graph(cutoff)
-    vectors = graph["edge_vectors"].requires_grad_(True)
-    target = pair_energies(graph["species"], *graph["edge_index"], vectors, cutoff)
-    (slope,) = torch.autograd.grad(target.sum(), vectors)
-    target = target.detach()
-    with torch.no_grad():
-        network.readout[-1].bias.fill_(target.mean().item())
-    optimizer = torch.optim.Adam(network.parameters(), lr=5e-3)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(steps, 1))
-    losses = []
-    for _ in range(steps):
-        energy = network(graph)["atomic_energies"]
-        (gradient,) = torch.autograd.grad(energy.sum(), vectors, create_graph=True)
-        loss = (energy - target).square().mean() + 10.0 * (gradient - slope).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        schedule.step()
-        losses.append(loss.item())
-    return (losses[0], losses[-1]) if losses else (float("nan"), float("nan"))
+    """The fit of the example network; returns the loss before and after."""
+    return fit_to_pairs(network, cutoff, steps, "atomic_energies")
 
 
 def network_card(name, network, dtype_name):

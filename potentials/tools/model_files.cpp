@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "potentials/tools/model_files.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace nvalchemi {
+
+std::string read_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file || std::filesystem::is_directory(path))
+        throw std::runtime_error(path + ": cannot be read; check the path");
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+SessionOptions options_with_card(const std::string& bytes, const std::string& path,
+                                 const std::string& card) {
+    SessionOptions options;
+    options.path = path;
+    options.card_path = card;
+    if (card.empty() && !read_embedded_card(bytes, path)) {
+        const auto beside = std::filesystem::path(path).replace_extension(".card.json");
+        if (std::filesystem::exists(beside)) options.card_path = beside.string();
+    }
+    if (!options.card_path.empty()) options.card_text = read_file(options.card_path);
+    return options;
+}
+
+}  // namespace nvalchemi
