@@ -192,4 +192,9 @@ Tensor drop_halo_gradient(const Tensor& rows) {
     return DropHaloGradientNode::apply(rows, counts.owned);
 }
 
+Tensor share(const Tensor& values) {
+    const HaloExchange* exchange = current_exchange();
+    return at::div(values, exchange == nullptr ? 1 : exchange->ranks());
+}
+
 }  // namespace nvalchemi

@@ -40,6 +40,9 @@ TensorAndToken owned_system_sum_ordered(const at::Tensor& rows, const at::Tensor
 /// gradient that arrives is not a number. Not collective.
 at::Tensor drop_halo_gradient(const at::Tensor& rows);
 
+/// This rank's part of values that every rank has: values / number of ranks. Not collective.
+at::Tensor share(const at::Tensor& values);
+
 /// A scalar floating point tensor is a token; throws c10::Error for anything else.
 void check_token(const at::Tensor& token, const char* operator_name);
 

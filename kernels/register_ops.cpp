@@ -56,6 +56,8 @@ constexpr const char* kExchangeOperators[] = {
     " -> Tensor",
     "system_sum.by_index_ordered(Tensor values, Tensor index, int n_systems, Tensor token,"
     " str scope=\"owned\") -> (Tensor sum, Tensor token)",
+    // values / number of ranks: this rank's part of what every rank has. Not collective  any shape
+    "share(Tensor values) -> Tensor",
     // what the exchange looks like. Not collective
     "current_dd_context() -> (bool is_distributed, int rank, int world_size, int n_owned,"
     " int n_padded)",
@@ -147,6 +149,7 @@ void define_operators(torch::Library& library) {
                  torch::dispatch(c10::DispatchKey::Autograd, &drop_halo_gradient));
     library.impl("drop_halo_gradient",
                  torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &drop_halo_gradient));
+    library.impl("share", torch::dispatch(composite, &share));
     library.impl("library_info", torch::dispatch(composite, &library_info));
     library.impl("exchange_slot", torch::dispatch(composite, &exchange_slot_address));
     implement_intent_verbs(library);

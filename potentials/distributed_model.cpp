@@ -111,6 +111,7 @@ DistributedModel::DistributedModel(const ModelCard& card, const torch::jit::Modu
     exchanges_ = planned_exchanges(traced);
     adapter_uses_ = traced.adapter_uses;
     varies_composition_ = traced.varies_composition;
+    if (card.dtype == "float64") rounds_at_ = traced.rounds_at;
     note_observables(traced);
     if (edge_moments) moment_degree_ = scale_sender_gathers(traced);
     program_ = std::move(traced.program);

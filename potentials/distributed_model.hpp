@@ -28,6 +28,10 @@ class DistributedModel {
                         const ValueObserver& observer = {}) const;
 
     const std::vector<PlannedExchange>& exchanges() const { return exchanges_; }
+    /// The first call of a float64 model whose result is float32, empty if there is none.
+    const std::string& rounds_at() const { return rounds_at_; }
+    /// What results are right to: "float64" or "float32".
+    std::string precision() const { return rounds_at_.empty() ? card_.dtype : "float32"; }
     /// Whether the pass took it that leaving out an element changes nothing else.
     bool varies_composition() const { return varies_composition_; }
     const std::vector<AdapterUse>& adapter_uses() const { return adapter_uses_; }
@@ -46,6 +50,7 @@ class DistributedModel {
     torch::Device device_;
     FlatProgram program_;
     bool varies_composition_ = false;
+    std::string rounds_at_;
     int moment_degree_ = 0;
     std::vector<PlannedExchange> exchanges_;
     std::vector<AdapterUse> adapter_uses_;

@@ -47,7 +47,7 @@ void check_reference(Session& session) {
     if (!card.reference) return;
     const auto& reference = *card.reference;
     const auto whole = evaluate_whole(session, structure_of(card));
-    const double relative = card.dtype == "float64" ? 1e-7 : 1e-4;
+    const double relative = session.precision() == "float64" ? 1e-7 : 1e-4;
     const double unit = ev_per_energy_unit(card);
     const double energy = reference.energy * unit;
     if (!(std::abs(whole.energy - energy) <= relative * std::max(1.0, std::abs(energy))))

@@ -141,8 +141,9 @@ std::string adapter_advice(const ModelCard& card, const DistributedModel& model)
 }
 
 /// The order of edges is LAMMPS's own: only rounding may depend on it.
-void refuse_order(const ModelCard& card, const std::array<Deviation, 4>& noise) {
-    const double limit = card.dtype == "float32" ? 1e-2 : 1e-4;
+void refuse_order(const ModelCard& card, const DistributedModel& model,
+                  const std::array<Deviation, 4>& noise) {
+    const double limit = model.precision() == "float32" ? 1e-2 : 1e-4;
     for (std::size_t k = 0; k < noise.size(); ++k) {
         if (noise[k].largest <= limit * std::max(noise[k].scale, 1e-3)) continue;
         char numbers[96];
@@ -167,8 +168,8 @@ void compare(const ModelCard& card, const torch::jit::Module& module, const Dist
     const auto noise = deviations(again, whole);
     // a model may have no finite energy there (an atom alone): nothing to compare
     if (!is_finite(noise)) return;
-    refuse_order(card, noise);
-    const double floor = card.dtype == "float32" ? 2e-5 : 1e-9;
+    refuse_order(card, model, noise);
+    const double floor = model.precision() == "float32" ? 2e-5 : 1e-9;
     const auto found =
         deviations(evaluate_parts(card, model, structure, rank_of_atom, events), whole);
     for (std::size_t k = 0; k < found.size(); ++k) {

@@ -163,6 +163,14 @@ const std::vector<ExchangeEvent>& Session::schedule(bool edge_moments) const {
     return edge_moments ? impl_->moment_schedule : impl_->schedule;
 }
 
+std::string Session::precision() const {
+    return impl_->model ? impl_->model->precision() : impl_->card.dtype;
+}
+
+std::string Session::rounds_at() const {
+    return impl_->model ? impl_->model->rounds_at() : std::string();
+}
+
 const std::vector<AdapterUse>& Session::adapter_uses() const {
     return impl_->distributed().adapter_uses();
 }

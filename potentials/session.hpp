@@ -86,6 +86,11 @@ class Session {
     /// The calls that one evaluate() makes to its exchange, the same on every rank.
     const std::vector<ExchangeEvent>& schedule(bool edge_moments = false) const;
 
+    /// What results are right to: "float64", or "float32", also where a float64 model computes in
+    /// float32 inside; then rounds_at() is the first call that does.
+    std::string precision() const;
+    std::string rounds_at() const;
+
     /// Readable listing: one line for each exchange with width, state and source line.
     std::string listing() const;
 

@@ -26,7 +26,7 @@ class DistributionPass {
         while (mend_first_shortfall()) {
         }
         sum_declared_outputs();
-        require_partial_scalars();
+        share_replicated_scalars();
         shield_fresh_rows();
         note_whole_outputs();
         thread_token();
@@ -169,6 +169,15 @@ class DistributionPass {
         return found;
     }
 
+    /// Whether the storage policy lets `slot` be refreshed, and after which instruction.
+    std::optional<std::size_t> refreshable_at(Slot slot, std::size_t reader) const {
+        const auto& facts = traced_.facts[slot];
+        if (!refreshes_reads() && !is_scattered(slot)) return std::nullopt;
+        if (facts.is_position || !facts.exchangeable || !facts.on_all_rows()) return std::nullopt;
+        if (facts.dims[facts.placed_dim()].factor != 1) return std::nullopt;
+        return edit_.settled_after(slot, reader);
+    }
+
     /// Of all single values whose refresh makes this read right, the one that makes most reads
     /// right, then the narrowest, then the latest.
     void refresh(const Shortfall& shortfall) {
@@ -177,33 +186,57 @@ class DistributionPass {
                            "it reads rows of senders that have to be refreshed",
                            "policy \"halo\" with gather_mode \"halo_read\"");
         const auto present = replay_states(traced_).final_states;
-        std::optional<Cut> best;
+        std::map<Slot, std::size_t> candidates;
+        ReplayExtent until_read{.end = shortfall.instruction + 1};
         for (const auto slot : row_ancestors(shortfall)) {
             if (!present[slot].stale) continue;
-            const auto& facts = traced_.facts[slot];
-            if (!refreshes_reads() && !is_scattered(slot)) continue;
-            if (facts.is_position || !facts.exchangeable || !facts.on_all_rows()) continue;
-            if (facts.dims[facts.placed_dim()].factor != 1) continue;
-            const auto at = edit_.settled_after(slot, shortfall.instruction);
+            const auto at = refreshable_at(slot, shortfall.instruction);
             if (!at) continue;
-            // most values do not make this read right, which a part of the program tells
-            const ReplayExtent until_read{.end = shortfall.instruction + 1};
-            if (fails(replay_states(traced_, {{slot, *at}}, until_read), shortfall)) continue;
-            const auto replay = replay_states(traced_, {{slot, *at}});
-            if (fails(replay, shortfall) || replay.final_states[slot].position) continue;
-            const Cut cut{slot, *at, replay.shortfalls.size()};
+            candidates.emplace(slot, *at);
+            until_read.remembered.insert(*at);
+        }
+        // before a refresh nothing changes: what follows it tells what it is good for, and most
+        // values do not make this read right, which the part up to the read tells
+        const auto before = replay_states(traced_, {}, until_read).before;
+        std::optional<Cut> best;
+        for (const auto& [slot, at] : candidates) {
+            ReplayExtent extent{
+                .end = shortfall.instruction + 1, .begin = at, .from = &before.at(at)};
+            if (fails(replay_states(traced_, {{slot, at}}, extent), shortfall)) continue;
+            extent.end = traced_.program.code.size();
+            const auto replay = replay_states(traced_, {{slot, at}}, extent);
+            if (replay.final_states[slot].position) continue;
+            const Cut cut{slot, at, replay.shortfalls.size()};
             if (!best || better(cut, *best)) best = cut;
         }
-        if (!best) refuse_read(shortfall);
-        insert_refresh(*best);
+        if (best) return insert_refresh(*best);
+        refresh_every_sum(shortfall, present);
     }
 
-    /// A sum over edges: where scatter_mode "halo_correction" alone puts a refresh.
+    /// Where sums over edges alone may be refreshed, a read may depend on several of them.
+    void refresh_every_sum(const Shortfall& shortfall, const std::vector<RowState>& present) {
+        if (refreshes_reads()) refuse_read(shortfall);
+        std::map<Slot, std::size_t> cuts;
+        for (const auto slot : row_ancestors(shortfall)) {
+            if (!present[slot].stale) continue;
+            if (const auto at = refreshable_at(slot, shortfall.instruction))
+                cuts.emplace(slot, *at);
+        }
+        if (fails(replay_states(traced_, cuts), shortfall)) refuse_read(shortfall);
+        std::vector<std::pair<std::size_t, Slot>> latest_first;
+        for (const auto& [slot, at] : cuts) latest_first.emplace_back(at, slot);
+        std::sort(latest_first.rbegin(), latest_first.rend());
+        for (const auto& [at, slot] : latest_first) insert_refresh({slot, at, 0});
+    }
+
+    /// A sum over edges: where scatter_mode "halo_correction" alone puts a refresh. A sum in place
+    /// is read as its target.
     bool is_scattered(Slot slot) const {
         for (std::size_t at = 0; at < traced_.program.code.size(); ++at) {
             const auto& outputs = traced_.program.code[at].outputs;
             if (traced_.effects[at].rows == Effect::Rows::Stale &&
-                std::find(outputs.begin(), outputs.end(), slot) != outputs.end())
+                (traced_.effects[at].mutates == slot ||
+                 std::find(outputs.begin(), outputs.end(), slot) != outputs.end()))
                 return true;
         }
         return false;
@@ -300,18 +333,23 @@ class DistributionPass {
             traced_.program.whole.push_back(output.slot == NO_SLOT || !states[output.slot].spread);
     }
 
-    /// A gradient inside the model has seed 1 on every rank: its scalar must be this rank's part.
-    void require_partial_scalars() {
-        const auto replay = replay_states(traced_);
+    /// A gradient inside the model has seed 1 on every rank, so that what it differentiates must be
+    /// this rank's part: of a value that every rank has, one part in as many as there are ranks.
+    void share_replicated_scalars() {
+        const auto states = replay_states(traced_).final_states;
         for (std::size_t at = 0; at < traced_.program.code.size(); ++at) {
             if (!traced_.effects[at].differentiates) continue;
-            for (const auto& scalar : traced_.program.code[at].inputs[0].items)
-                if (traced_.facts[scalar.slot].space() == SPACE_NONE &&
-                    !replay.final_states[scalar.slot].partial)
-                    throw ModelError(
-                        "cannot distribute the model: " + describe(traced_.program.code[at]) +
-                        ": it differentiates a value that is the same on every rank; "
-                        "expected this rank's part of the energy (a sum over rows)");
+            const auto count = traced_.program.code[at].inputs[0].items.size();
+            for (std::size_t k = 0; k < count; ++k) {
+                const auto scalar = traced_.program.code[at].inputs[0].items[k];
+                if (traced_.facts[scalar.slot].space() != SPACE_NONE || states[scalar.slot].partial)
+                    continue;
+                Effect effect;
+                effect.makes_partial = true;
+                const Slot part = edit_.insert_call(at++, "nvalchemi_lmp::share", "", {scalar},
+                                                    scalar.slot, effect);
+                traced_.program.code[at].inputs[0].items[k] = Operand::of_slot(part);
+            }
         }
     }
 

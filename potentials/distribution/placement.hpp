@@ -57,7 +57,8 @@ struct TensorFacts {
     bool differentiable = false;      ///< depends on what is differentiated
     bool floating = false;
     bool exchangeable = false;  ///< of a type that the exchange moves
-    std::int64_t width = 1;     ///< elements per row, or elements if not placed on rows
+    torch::ScalarType dtype = torch::kFloat64;
+    std::int64_t width = 1;  ///< elements per row, or elements if not placed on rows
 
     /// The dimension over rows or edges, -1 if none.
     int placed_dim() const {
@@ -111,7 +112,8 @@ struct TracedProgram {
     std::vector<TensorFacts> facts;  ///< one for each slot
     std::vector<int> alias_set;      ///< slots that share storage have the same number
     bool folded_rows = true;
-    bool varies_composition = false;       ///< the self-test must try systems of one element
+    bool varies_composition = false;  ///< the self-test must try systems of one element
+    std::string rounds_at;  ///< the first call whose differentiated result is float32; empty: none
     std::vector<AdapterUse> adapter_uses;  ///< what the spec's adapters apply to
 };
 

@@ -11,6 +11,10 @@ class Replay {
   public:
     Replay(const TracedProgram& traced, const ReplayExtent& extent)
         : traced_(traced), extent_(extent), states_(traced.facts.size()) {
+        if (extent.from != nullptr) {
+            states_ = *extent.from;
+            return;
+        }
         for (std::size_t slot = 0; slot < states_.size(); ++slot) {
             states_[slot].position = traced.facts[slot].is_position;
             states_[slot].stale = traced.facts[slot].starts_stale;
@@ -22,7 +26,8 @@ class Replay {
 
     StateReplay run(const std::map<Slot, std::size_t>& refreshed) {
         const auto end = std::min(extent_.end, traced_.program.code.size());
-        for (std::size_t at = 0; at < end; ++at) {
+        for (std::size_t at = extent_.begin; at < end; ++at) {
+            if (extent_.remembered.count(at) > 0) result_.before[at] = states_;
             for (const auto& [slot, after] : refreshed)
                 if (after == at) states_[slot].stale = false;
             step(at);

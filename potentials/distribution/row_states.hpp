@@ -3,6 +3,7 @@
 #define NVALCHEMI_POTENTIALS_DISTRIBUTION_ROW_STATES_HPP
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "potentials/distribution/placement.hpp"
@@ -30,12 +31,16 @@ struct StateReplay {
     std::vector<RowState> final_states;           ///< one for each slot
     std::vector<bool> result_is_stale;            ///< one for each instruction
     std::vector<std::vector<RowState>> operands;  ///< states of the slots each instruction read
+    std::map<std::size_t, std::vector<RowState>> before;  ///< states before chosen instructions
 };
 
 /// How much of a program is followed, and what is kept of it.
 struct ReplayExtent {
     std::size_t end = static_cast<std::size_t>(-1);  ///< number of instructions
     bool records_operands = false;                   ///< fill StateReplay::operands
+    std::set<std::size_t> remembered = {};           ///< of StateReplay::before
+    std::size_t begin = 0;                           ///< where to begin, with the states `from`
+    const std::vector<RowState>* from = nullptr;     ///< states before `begin`; null: of the inputs
 };
 
 /// Follow the states of all values through the program. `refreshed[slot] = n` supposes that `slot`

@@ -14,8 +14,9 @@ void require_unplaced(const Call& call, const Dim& dim) {
     const std::string what = is_edge_like(dim.space) ? "edges" : "rows";
     TraceBuilder::refuse(call, "it contracts over all " + what +
                                    " (an adjacency or incidence "
-                                   "matrix product), but a rank sees its own part only; expected a "
-                                   "gather by sender and a sum over receivers");
+                                   "matrix product, a product with one_hot(receivers)), but a rank "
+                                   "sees its own part only; expected a gather by sender "
+                                   "(h[sender]) and a sum over receivers (index_add)");
 }
 
 Dim merge(TraceBuilder&, const Call& call, const Dim& a, const Dim& b) {

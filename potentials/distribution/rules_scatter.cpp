@@ -82,6 +82,43 @@ void into_system(TraceBuilder& builder, Call& call, Scatter& scatter, Space sour
     call.effect.partial_use = PartialUse::Passthrough;
 }
 
+/// acc.scatter(systems, x) becomes acc + zeros.scatter(systems, x): what the target holds already
+/// counts once, what is summed into it is one part on each rank.
+std::vector<AbstractPtr> add_to_system(TraceBuilder& builder, Call& call) {
+    if (!call.flag("include_self", true))
+        TraceBuilder::refuse(call,
+                             "rows are summed into systems without the target's own value; "
+                             "expected include_self=True");
+    const auto target = call.args[0];
+    const auto dims = builder.facts(target).dims;
+    const auto none = fixed_value(c10::IValue());
+    Call zeros = call;
+    zeros.name = "aten::zeros_like";
+    zeros.run = registered_operator("aten::zeros_like", "");
+    zeros.args = {target, none, none, none, none, none};
+    zeros.effect = {};
+    zeros.effect.ignores_values = true;
+    zeros.in_place = false;
+    Call sum = call;
+    sum.name = "aten::" + call.base;
+    sum.run = registered_operator(sum.name, call.schema->overload_name());
+    sum.in_place = false;
+    sum.args[0] = builder.emit(zeros)[0];
+    place(builder, sum, sum.args[0], dims);
+    auto increment = builder.emit(sum)[0];
+    place(builder, sum, increment, dims);
+    Call add = call;
+    add.name = call.in_place ? "aten::add_" : "aten::add";
+    add.run = registered_operator(add.name, "Tensor");
+    add.args = {target, increment, fixed_value(std::int64_t(1))};
+    add.effect = {};
+    add.effect.partial_use = PartialUse::Additive;
+    if (call.in_place) add.effect.mutates = target->slot;
+    auto results = builder.emit(add);
+    place(builder, add, results[0], dims);
+    return results;
+}
+
 void into_rows(const Call& call, Effect& effect, const Scatter& scatter, Space source,
                Content content, bool writes_edges) {
     if (content == Content::RowNumbers && source == SPACE_NODE) return;
@@ -146,6 +183,15 @@ std::vector<AbstractPtr> apply_bincount(TraceBuilder& builder, Call& call) {
                              "expected a count per receiver with minlength equal to the "
                              "number of rows");
     call.effect.rows = Effect::Rows::Stale;
+    // without edges torch returns integers, whatever the weights
+    if (const auto weights = call.arg("weights"); weights && weights->is_tensor()) {
+        const bool single = weights->probe[0].toTensor().scalar_type() == torch::kFloat32;
+        call.run = [run = call.run,
+                    type = single ? torch::kFloat32 : torch::kFloat64](torch::jit::Stack& stack) {
+            run(stack);
+            stack.back() = stack.back().toTensor().to(type);
+        };
+    }
     auto result = builder.emit(call)[0];
     place(builder, call, result, {{SPACE_NODE, 1}});
     return {result};
@@ -179,6 +225,7 @@ std::vector<AbstractPtr> apply_scatter(TraceBuilder& builder, Call& call) {
                 TraceBuilder::refuse(call, "rows of the target and of the index do not correspond");
         } else {
             into_system(builder, call, scatter, index.space());
+            if (!builder.holds_zeros(call.args[0])) return add_to_system(builder, call);
         }
     } else if (mask) {
         const auto source = call.arg(scatter.source_name);

@@ -333,6 +333,31 @@ void TraceBuilder::require_edges(const Call& caller) {
     emit(call);
 }
 
+bool TraceBuilder::holds_zeros(const AbstractPtr& tensor) const {
+    for (const auto& sample : tensor->probe)
+        if (sample.toTensor().count_nonzero().item<std::int64_t>() != 0) return false;
+    if (tensor->fixed) return true;
+    const auto* storage = tensor->probe[0].toTensor().storage().unsafeGetStorageImpl();
+    std::vector<Slot> wanted{tensor->slot};
+    for (std::size_t at = traced_.program.code.size(); at-- > 0;) {
+        const auto written = traced_.effects[at].mutates;
+        if (written != NO_SLOT &&
+            samples_[written].toTensor().storage().unsafeGetStorageImpl() == storage)
+            return false;
+        const auto& instruction = traced_.program.code[at];
+        const bool makes =
+            std::any_of(instruction.outputs.begin(), instruction.outputs.end(), [&](Slot slot) {
+                return std::find(wanted.begin(), wanted.end(), slot) != wanted.end();
+            });
+        if (!makes || traced_.effects[at].ignores_values) continue;
+        for (const auto& input : instruction.inputs) input.append_slots(wanted);
+    }
+    const auto& inputs = traced_.program.inputs;
+    return std::none_of(wanted.begin(), wanted.end(), [&](Slot slot) {
+        return std::find(inputs.begin(), inputs.end(), slot) != inputs.end();
+    });
+}
+
 void TraceBuilder::materialise(const AbstractPtr& tensor, const Call& caller) {
     Call call;
     call.name = "aten::clone";
@@ -416,10 +441,31 @@ void TraceBuilder::finish() {
         known.differentiable = tensor.requires_grad();
         known.floating = tensor.is_floating_point();
         const auto type = tensor.scalar_type();
+        known.dtype = type;
         known.exchangeable = type == torch::kFloat32 || type == torch::kFloat64 ||
                              type == torch::kInt32 || type == torch::kInt64;
         const auto extent = known.on_rows() ? extents_.at(known.space())[0] : 1;
         known.width = tensor.numel() / std::max<std::int64_t>(extent, 1);
+    }
+    note_rounding();
+}
+
+/// Ranks sum in another order than one process: results agree as far as the narrowest type on the
+/// way from the differentiated input goes.
+void TraceBuilder::note_rounding() {
+    for (const auto& instruction : traced_.program.code) {
+        for (const auto slot : instruction.outputs) {
+            const auto& known = traced_.facts[slot];
+            if (!known.floating || !known.differentiable) continue;
+            if (known.dtype == torch::kBFloat16 || known.dtype == torch::kHalf)
+                throw ModelError("cannot distribute the model: " + describe(instruction) +
+                                 ": it computes in " +
+                                 std::string(known.dtype == torch::kHalf ? "float16" : "bfloat16") +
+                                 ", whose rounding makes energies and forces depend on the number "
+                                 "of ranks by parts in a thousand; expected float32 or float64");
+            if (known.dtype == torch::kFloat32 && traced_.rounds_at.empty())
+                traced_.rounds_at = describe(instruction);
+        }
     }
 }
 

@@ -71,6 +71,8 @@ class TraceBuilder {
     /// The model's own tensors, which it must not change.
     void note_state(const torch::Tensor& tensor);
     bool is_state(const torch::Tensor& tensor) const;
+    /// Whether a tensor holds zeros whatever the structure: just made, and never written.
+    bool holds_zeros(const AbstractPtr& tensor) const;
     /// Turn a fixed tensor into a value of this evaluation, so that it can be written.
     void materialise(const AbstractPtr& tensor, const Call& on_behalf_of);
 
@@ -111,6 +113,7 @@ class TraceBuilder {
   private:
     Slot new_slot(const c10::IValue& first);
     AbstractPtr new_value(c10::IValue first, c10::IValue second);
+    void note_rounding();
     AbstractPtr extent_of(const AbstractPtr& placed, const Call& on_behalf_of);
 
     TracedProgram& traced_;

@@ -26,7 +26,7 @@ class Slopes {
     Slopes(Session& session, const WholeSystem& system)
         : session_(session),
           system_(system),
-          step_(session.card().dtype == "float64" ? 1e-4 : 1e-2) {}
+          step_(session.precision() == "float64" ? 1e-4 : 1e-2) {}
 
     /// dE/dh at 0 of the system that `change(system, h)` makes.
     double slope(const std::function<void(WholeSystem&, double)>& change) const {
@@ -44,7 +44,7 @@ class Slopes {
 
     /// What rounding of the energies makes of a slope.
     double rounding(double energy_terms) const {
-        const double epsilon = session_.card().dtype == "float64" ? 2.3e-16 : 1.2e-7;
+        const double epsilon = session_.precision() == "float64" ? 2.3e-16 : 1.2e-7;
         return 100 * epsilon * energy_terms / step_;
     }
 
@@ -80,7 +80,7 @@ FiniteDifferences check_slopes(Session& session, const WholeSystem& system,
     const Slopes slopes(session, system);
     double largest = 0;
     for (const double force : whole.forces) largest = std::max(largest, std::fabs(force));
-    const double relative = session.card().dtype == "float64" ? 1e-6 : 1e-2;
+    const double relative = session.precision() == "float64" ? 1e-6 : 1e-2;
     result.force_tolerance =
         std::max(relative * largest, slopes.rounding(std::max(1.0, energy_terms(whole))));
     const auto count = std::min<std::int64_t>(atoms, system.size());

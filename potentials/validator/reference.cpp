@@ -85,7 +85,7 @@ Deviation compare_extra(const std::string& key, const ExtraOutput& expected,
 
 Reference make_reference(Session& session, const WholeSystem& system) {
     Reference reference;
-    reference.dtype = session.card().dtype;
+    reference.dtype = session.precision();
     reference.whole = evaluate_whole(session, system);
     reference.noise =
         measure_noise(system, reference.whole, evaluate_whole(session, system, /*edge_order=*/1));

@@ -338,7 +338,7 @@ ValidationVerdict FixNvalchemiValidate::judge_on_root(bool at_setup, std::string
     verdict = make_verdict(gathered,
                            nvalchemi::compare_evaluations(gathered.system, whole,
                                                           gathered.decomposed, gathered.in_group,
-                                                          session.card().dtype, noise, tolerance));
+                                                          session.precision(), noise, tolerance));
   } catch (const std::exception &reason) {
     failure = *reason.what() ? reason.what() : "unknown reason";
   }

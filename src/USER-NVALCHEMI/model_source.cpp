@@ -138,6 +138,10 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
     check_torch_version();
     loaded = std::make_unique<Session>(archive, session);
   });
+  if (!loaded->rounds_at().empty())
+    warnings.push_back("model '" + loaded->card().name + "' is a float64 model, but " +
+                       loaded->rounds_at() +
+                       " computes in float32: results are right to float32, and are compared so");
   return loaded;
 }
 

@@ -8,7 +8,6 @@
 // and planning the exchanges on the traced program.
 
 #include <torch/csrc/jit/passes/freeze_module.h>
-#include <torch/csrc/jit/passes/inliner.h>
 #include <torch/script.h>
 
 #include <algorithm>
@@ -70,8 +69,7 @@ void measure(const std::string& archive, const std::string& card_text, const std
     auto module = load_module(archive, name, torch::kCPU);
     module.eval();
     lap(times.load);
-    auto frozen = torch::jit::freeze_module(module);
-    torch::jit::Inline(*frozen.get_method("forward").graph());
+    torch::jit::freeze_module(module);
     lap(times.freeze);
     const auto probe_card = parse_model_card(card_text, name);
     const auto first = sample(probe_card, 0), second = sample(probe_card, 1);

@@ -25,6 +25,13 @@ std::string network(const Form& form, const char* index) {
                            "\n    h = h + torch.tanh(s)\n" + LAYER);
 }
 
+/// A layer whose sum by receiver is made by `text` of detached values.
+std::string detached_network(const std::string& text) { return network({"", text.c_str()}, "i"); }
+
+constexpr const char* const REFRESH_OF_SUMS_ALONE =
+    R"({"version": 2, "core": {"policy": {"kind": "halo", "scatter_mode": "halo_correction",
+     "gather_mode": "local"}}})";
+
 constexpr const char* kNotASum = "edges are reduced per sender by something other than a sum";
 constexpr const char* kLastOneKept = "the last one is kept, which depends on their order";
 constexpr const char* kOtherDimension =
@@ -230,13 +237,106 @@ TEST_P(SumIntoRows, BySender) {
         expect_right(network(form, "j"));
 }
 
-TEST(WeightedCounts, AreNeverSilentlyWrong) {
+TEST(WeightedCounts, KeepTheirTypeOnARankWithoutEdges) {
     // torch.bincount returns integers where it has nothing to count
-    expect_never_silently_wrong(
-        network({"",
-                 "q = torch.bincount(K, weights=g.sum(1).detach(), minlength=n)\n"
-                 "    s = q.unsqueeze(1) * self.u[0]"},
-                "i"));
+    for (const char* weights : {"g.sum(1).detach()", "g.sum(1).detach().float()"})
+        expect_right(detached_network(std::string("q = torch.bincount(K, weights=") + weights +
+                                      ", minlength=n).to(h.dtype)\n"
+                                      "    s = q.unsqueeze(1) * self.u[0]"));
+}
+
+namespace {
+
+/// Sums of rows into one value for each element, s (3, 4): `t` is the target, H the rows.
+struct SystemForm {
+    const char* name;
+    const char* text;
+    const char* refused = nullptr;
+
+    friend void PrintTo(const SystemForm& form, std::ostream* stream) { *stream << form.text; }
+};
+
+const SystemForm kSystemForms[] = {
+    {"into zeros", "s = torch.zeros(3, 4, dtype=h.dtype).index_add(0, types, h)"},
+    {"into zeros in place", "s = h.new_zeros([3, 4])\n    s.index_add_(0, types, h)"},
+    {"into ones", "s = torch.ones([3, 4], dtype=h.dtype).index_add(0, types, h)"},
+    {"into ones in place",
+     "s = torch.ones([3, 4], dtype=h.dtype)\n    s.index_add_(0, types, h, alpha=0.5)"},
+    {"into parameters", "s = self.e.index_add(0, types, h)"},
+    {"into a copy of parameters", "s = self.e.clone()\n    s.index_add_(0, types, h)"},
+    {"into parameters scatter_add",
+     "s = self.e.scatter_add(0, types.unsqueeze(1).expand_as(h), h)"},
+    {"into parameters scatter_reduce",
+     "s = self.e.scatter_reduce(0, types.unsqueeze(1).expand_as(h), h, reduce='sum')"},
+    {"into parameters without their own value",
+     "s = self.e.scatter_reduce(0, types.unsqueeze(1).expand_as(h), h, reduce='sum', "
+     "include_self=False)",
+     "without the target's own value"},
+    {"twice into zeros",
+     "s = torch.zeros([3, 4], dtype=h.dtype)\n    s.index_add_(0, types, h)\n"
+     "    s.index_add_(0, types, h * h)"},
+    {"twice into ones",
+     "s = torch.ones([3, 4], dtype=h.dtype)\n    s.index_add_(0, types, h)\n"
+     "    s.index_add_(0, types, h * h)"},
+    {"into a sum of rows", "s = h.sum(0).expand(3, 4).index_add(0, types, h)"},
+    {"into written zeros",
+     "s = torch.zeros([3, 4], dtype=h.dtype)\n    s[0] = 1.5\n"
+     "    s.index_add_(0, types, h)"},
+    {"of edges into ones",
+     "s = torch.ones([3, 4], dtype=h.dtype).index_add(0, types[i], h[j] * m)"},
+};
+
+std::string system_network(const SystemForm& form) {
+    return message_network(std::string(LAYER) + "    types = data['types']\n    " + form.text +
+                           "\n    h = h + torch.tanh(s)[types]\n" + LAYER);
+}
+
+}  // namespace
+
+class SumIntoSystem : public ::testing::TestWithParam<SystemForm> {};
+INSTANTIATE_TEST_SUITE_P(, SumIntoSystem, ::testing::ValuesIn(kSystemForms),
+                         [](const auto& test) { return test_name(test.param.name); });
+
+TEST_P(SumIntoSystem, CountsTheTargetOnce) {
+    if (GetParam().refused)
+        expect_refused(system_network(GetParam()), GetParam().refused);
+    else
+        expect_right(system_network(GetParam()));
+}
+
+/// Where sums over edges alone may be refreshed, several of them can stand behind one read.
+TEST(SumsOfSeveralLayers, AreEachRefreshedWhereReadsMayNotBe) {
+    const std::string in_place =
+        "    a = torch.zeros_like(h)\n    a.index_add_(0, i, (h[j] @ self.w) * m)\n";
+    const std::string two = in_place +
+                            "    b = torch.zeros_like(h).index_add(0, i, h[j] * m * m)\n"
+                            "    h = h + torch.tanh(a) * torch.sin(b)\n";
+    const auto card = scripted_card("", R"(, "spec": )" + std::string(REFRESH_OF_SUMS_ALONE));
+    expect_right(message_network(in_place + "    h = h + a\n" + LAYER), card);
+    expect_right(message_network(two + LAYER), card);
+    expect_right(message_network(two + two + LAYER), card);
+}
+
+TEST(NarrowTypes, OfSixteenBitsAreRefusedByName) {
+    expect_refused(message_network(std::string(LAYER) + "    h = h + h.to(15).double()\n"),
+                   "it computes in bfloat16");
+    expect_refused(message_network(std::string(LAYER) + "    h = h + h.to(5).double()\n"),
+                   "it computes in float16");
+}
+
+TEST(NarrowTypes, SingleInADoubleModelIsComparedAsSingle) {
+    const auto methods = message_network(std::string(LAYER) +
+                                         "    h = torch.zeros_like(h).index_add(0, i, "
+                                         "(h[j].float() * m.float()).double())\n" +
+                                         LAYER);
+    const Session session(scripted_archive(methods), options_of_form(scripted_card(), true));
+    EXPECT_EQ(session.precision(), "float32");
+    EXPECT_NE(session.rounds_at().find("aten::to"), std::string::npos) << session.rounds_at();
+
+    const Session plain(scripted_archive(message_network(LAYER)),
+                        options_of_form(scripted_card(), true));
+    EXPECT_EQ(plain.precision(), "float64");
+    EXPECT_EQ(plain.rounds_at(), "");
 }
 
 /// The comparison itself must see an exchange that is wrong.
