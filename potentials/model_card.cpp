@@ -70,7 +70,9 @@ void check_format(const JsonCursor& card) {
 }
 
 double read_cutoff(const JsonCursor& cutoff) {
+    constexpr double MOST = 1000;  // Angstrom: more is a wrong unit or no cutoff at all
     if (!(cutoff.as_number() > 0)) cutoff.refuse("a positive length in Angstrom");
+    if (!(cutoff.as_number() <= MOST)) cutoff.refuse("a length in Angstrom of at most 1000");
     return cutoff.as_number();
 }
 

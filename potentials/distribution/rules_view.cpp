@@ -179,6 +179,7 @@ void place_piece(TraceBuilder& builder, const Call& call, const AbstractPtr& pie
     auto known = builder.facts(piece);
     known.content = facts.content;
     known.count = facts.count;
+    known.selects_from = facts.selects_from;
     known.index_dim = dropped && dim < facts.index_dim ? facts.index_dim - 1 : facts.index_dim;
     const bool single = dropped || piece->probe[0].toTensor().size(dim) == 1;
     if (facts.content == Content::EdgeIndex && dim == facts.index_dim && single)

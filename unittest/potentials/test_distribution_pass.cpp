@@ -310,6 +310,21 @@ TEST(DistributionPass, AcceptsAllArraysInTheOrderOfReceivers) {
                      1);
 }
 
+TEST(DistributionPass, FollowsPositionsOfNonzeroHoweverTheyAreFlattened) {
+    for (const char* positions :
+         {"torch.nonzero(near).squeeze(1)", "torch.nonzero(near)[:, 0]",
+          "torch.nonzero(near).select(1, 0)", "torch.nonzero(near).view(-1)",
+          "torch.nonzero(near).flatten()", "torch.nonzero(near).t()[0]"})
+        expect_exchanges("    near = r < 4.0\n    at = " + std::string(positions) + R"(
+    i = i[at]
+    j = j[at]
+    g = (m * (torch.relu(4.0 - r) ** 3).unsqueeze(-1))[at]
+    h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * g)
+    h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * g)
+)",
+                         1);
+}
+
 TEST(DistributionPass, RefusesPositionsInOneSelectionUsedInAnother) {
     expect_refusal(R"(
     near = r < 4.5

@@ -90,6 +90,8 @@ TEST(ParseModelCard, RejectsWrongFacts) {
     EXPECT_EQ(refusal("'name': 'm'", "'name': ''"),
               "c.json /name: got \"\", expected a string that is not empty");
     EXPECT_EQ(refusal("5.0", "0"), "c.json /cutoff: got 0, expected a positive length in Angstrom");
+    EXPECT_EQ(refusal("5.0", "1e300"),
+              "c.json /cutoff: got 1e+300, expected a length in Angstrom of at most 1000");
     EXPECT_EQ(refusal("5.0", "\"5\""), "c.json /cutoff: got \"5\", expected a number");
     EXPECT_EQ(refusal("Angstrom", "Bohr"),
               "c.json /units/length: got \"Bohr\", expected \"Angstrom\" (no other length unit is "
