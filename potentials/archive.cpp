@@ -77,6 +77,8 @@ torch::jit::Module load_module(const std::string& archive, const std::string& pa
     try {
         auto module = torch::jit::load(stream, device);
         module.eval();
+        // forces are derivatives with respect to atoms: nothing is kept for those of weights
+        for (auto parameter : module.parameters()) parameter.set_requires_grad(false);
         return module;
     } catch (const std::exception& error) {
         throw_unreadable(path, error.what());
