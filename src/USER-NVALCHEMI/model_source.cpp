@@ -112,7 +112,7 @@ std::optional<MLIPSpec> read_spec(MPI_Comm comm, const PairOptions &options,
 /* ---------------------------------------------------------------------- */
 
 std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
-                                    const PairOptions &options, int threads,
+                                    const PairOptions &options, int threads, ModelSource &source,
                                     std::vector<std::string> &warnings)
 {
   int me;
@@ -138,6 +138,8 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
     check_torch_version();
     loaded = std::make_unique<Session>(archive, session);
   });
+  session.spec_reading.warnings = nullptr;
+  source = {me == 0 ? archive : std::string(), session};
   return loaded;
 }
 
