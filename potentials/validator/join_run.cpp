@@ -32,7 +32,7 @@ std::vector<Diagnostic> diagnose_run(const ModelCard& card, const DecomposedRun&
     std::vector<Diagnostic> found;
     for (auto& diagnostic : diagnose(card, evidence)) {
         if (!is_of_the_run(diagnostic)) continue;
-        diagnostic.evidence.insert(diagnostic.evidence.begin(), "seen in the run itself");
+        diagnostic.evidence.emplace_back("seen in the run itself");
         found.push_back(std::move(diagnostic));
     }
     return found;
