@@ -73,7 +73,7 @@ FixNvalchemiValidate::FixNvalchemiValidate(LAMMPS *lmp, int narg, char **arg) :
   } catch (const std::exception &refusal) {
     problem = refusal.what();
   }
-  if (!problem.empty()) error->all(FLERR, "fix nvalchemi/validate " + problem);
+  if (!problem.empty()) error->all(FLERR, problem);
 
   grow_arrays(atom->nmax);
   for (int i = 0; i < atom->nlocal; i++) set_arrays(i);

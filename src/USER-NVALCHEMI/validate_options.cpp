@@ -10,6 +10,7 @@ namespace nvalchemi {
 
 namespace {
 
+const std::string STYLE = "fix nvalchemi/validate";
 constexpr const char *JSON_ENDING = ".json";
 constexpr const char *KEYWORDS = "every, tolerance, absolute, on_failure, instance, limit, report, "
                                  "world_size or autofix";
@@ -17,7 +18,7 @@ constexpr const char *KEYWORDS = "every, tolerance, absolute, on_failure, instan
 [[noreturn]] void refuse(const std::string &keyword, const std::string &got,
                          const std::string &expected)
 {
-  throw std::runtime_error(keyword + ": got " + got + ", expected " + expected);
+  throw std::runtime_error(STYLE + " " + keyword + ": got " + got + ", expected " + expected);
 }
 
 std::int64_t whole_number(const std::string &keyword, const std::string &text, std::int64_t least,
@@ -128,7 +129,8 @@ ValidateOptions parse_validate_options(const std::vector<std::string> &arguments
   std::size_t at = 0;
   while (at < arguments.size()) {
     const std::string &keyword = arguments[at];
-    if (!is_known(keyword)) refuse("keyword", "'" + keyword + "'", KEYWORDS);
+    if (!is_known(keyword))
+      throw std::runtime_error(STYLE + ": got keyword '" + keyword + "', expected " + KEYWORDS);
     const std::size_t wanted = keyword == "absolute" ? 4 : 1;
     const std::size_t present = arguments.size() - at - 1;
     if (present < wanted)

@@ -28,7 +28,7 @@ struct ValidateOptions {
   AutoFix autofix = AutoFix::No;    // Apply: the text says to rerun with the spec that was found
 };
 
-// parse "keyword value ..."; throws std::runtime_error, whose text follows "fix nvalchemi/validate "
+// parse "keyword value ..."; throws std::runtime_error
 
 ValidateOptions parse_validate_options(const std::vector<std::string> &arguments);
 

@@ -12,8 +12,10 @@ import numpy as np
 import scripted
 from installation import REPOSITORY, find_build_file
 from simulation import vectors
+from structure import to_restricted_frame
 from suite import LammpsTest, Model, main, model, one_line, scripted_model
 from test_rank_failure import two_molecules
+from test_small_cells import one_atom, two_atoms
 
 EXAMPLES = REPOSITORY / "examples" / "lammps"
 TRANSFORMER = EXAMPLES / "graph_transformer"
@@ -156,6 +158,31 @@ class Blame(ReportTest):
         self.assertEqual(len(re.findall(f"(?m)^{PAGE}", run.log)), 1)
         self.assertIn("Next: see what was said of step 0", one_line(run.output))
         self.assertEqual([p.name for p in self.folder.glob("check.*.json")], ["check.0.json"])
+
+
+class NoFalseAlarm(ReportTest):
+    """Where neighbours are images of the atom itself, and where sub-domains are no bricks."""
+
+    def passes(self, structure, ranks, **options):
+        self.structure = to_restricted_frame(structure)
+        run = self.run_fix("report check.json", ranks=ranks, **options).require_success()
+        self.assertTrue(self.report()["ok"])
+        self.assertIn("neighbours complete, exchange good", run.log)
+
+    def test_in_cells_smaller_than_the_cutoff(self):
+        for structure in (one_atom(2.4), two_atoms()):
+            for ranks in (1, 2, 4):
+                with self.subTest(atoms=len(structure), ranks=ranks):
+                    self.passes(structure, ranks)
+
+    def test_in_skewed_boxes_with_tiles_and_without_newton(self):
+        skewed = one_atom(6.0).repeated((3, 2, 2))
+        tiles = {"comm": "tiled", "lines": ("balance 1.0 rcb", "run 0")}
+        for options in ({}, tiles, {"newton": "off"}):
+            with self.subTest(**options):
+                self.passes(skewed, 3, **options)
+        distances = self.report()["run"]["error_map"]["face_distances"]
+        self.assertTrue(all(0.0 <= distance < 6.0 for distance in distances))
 
 
 class WrongSpec(ReportTest):
