@@ -140,7 +140,7 @@ class Validate(LammpsTest):
         run = self.run_fix(
             "on_failure warn absolute 1e9 1e9 1e9 1e9",
             [
-                "thermo_style custom step f_check[3] f_check[7] f_check[9]",
+                "thermo_style custom step f_check[3] f_check[7] f_check[9] f_check[17]",
                 "thermo_modify format float %.17g",
                 "run 0",
             ],
@@ -149,7 +149,14 @@ class Validate(LammpsTest):
         thermo = read_thermo(run.require_success().log)[0]
         self.assertGreater(thermo["f_check[3]"][0], 1e-3)
         self.assertEqual(thermo["f_check[7]"][0], 1e9)
-        self.assertEqual(thermo["f_check[9]"][0], 1)
+        # the numbers are within the tolerance, but the exchange is checked by itself
+        self.assertEqual(thermo["f_check[9]"][0], 0)
+        self.assertEqual(thermo["f_check[17]"][0], 0)
+        self.assertRegex(
+            one_line(run.output),
+            "the decomposed run is not sound, although its numbers are those of the undecomposed "
+            "model: the exchange is wrong: rank 0 halo row 0",
+        )
 
     def test_tolerance_below_rounding_fails(self):
         for words in ("absolute 1e-300 1e-300 1e-300 1e-300", "absolute 1 1 0 1"):
