@@ -120,4 +120,31 @@ Deviations compare_evaluations(const WholeSystem& system, const WholeEvaluation&
     return deviations;
 }
 
+double measure_atomic_virial_noise(const WholeEvaluation& first, const WholeEvaluation& second) {
+    Deviation deviation;
+    const std::vector<bool> all(first.atomic_virials.size() / 6, true);
+    add_rows(deviation, first.atomic_virials, second.atomic_virials, 6, all);
+    return deviation.difference;
+}
+
+Deviation compare_atomic_virials(const WholeSystem& system, const WholeEvaluation& whole,
+                                 const DecomposedEvaluation& decomposed,
+                                 const std::vector<bool>& selected, const std::string& dtype,
+                                 double noise, const ValidationTolerance& tolerance) {
+    Deviation deviation{.quantity = "atomic virials", .unit = "eV"};
+    deviation.compared = !whole.atomic_virials.empty() &&
+                         decomposed.atomic_virials.size() == whole.atomic_virials.size();
+    if (!deviation.compared) return deviation;
+    deviation.largest = largest_magnitude(whole.atomic_virials);
+    add_rows(deviation, whole.atomic_virials, decomposed.atomic_virials, 6, selected);
+    const auto precision = precision_of(dtype);
+    deviation.tolerance =
+        tolerance.absolute
+            ? (*tolerance.absolute)[3] * (has_volume(system) ? system.volume() : 1.0)
+            : std::max({tolerance.relative.value_or(precision.relative) * deviation.largest,
+                        kTermFactor * precision.epsilon * whole.atomic_virial_terms,
+                        kNoiseFactor * std::min(noise, kMostNoise * deviation.largest)});
+    return deviation;
+}
+
 }  // namespace nvalchemi

@@ -19,6 +19,7 @@ struct DecomposedEvaluation {
     std::vector<double> atomic_energies;  ///< (n,)
     std::vector<double> forces;           ///< (n, 3)
     double virial[6] = {0};               ///< -dE/dstrain: xx, yy, zz, xy, xz, yz
+    std::vector<double> atomic_virials;   ///< (n, 6), half of each edge's to either end; or empty
 };
 
 /// Differences up to which two evaluations count as the same.
@@ -58,6 +59,16 @@ Deviations compare_evaluations(const WholeSystem& system, const WholeEvaluation&
                                const std::vector<bool>& selected, const std::string& dtype,
                                const std::array<double, 4>& noise,
                                const ValidationTolerance& tolerance);
+
+/// Difference of atomic virials that rounding alone makes.
+double measure_atomic_virial_noise(const WholeEvaluation& first, const WholeEvaluation& second);
+
+/// Compare atomic virials, where both evaluations have them. The tolerance follows from the same
+/// rules; an absolute one is that of the virial of the whole system.
+Deviation compare_atomic_virials(const WholeSystem& system, const WholeEvaluation& whole,
+                                 const DecomposedEvaluation& decomposed,
+                                 const std::vector<bool>& selected, const std::string& dtype,
+                                 double noise, const ValidationTolerance& tolerance);
 
 }  // namespace nvalchemi
 

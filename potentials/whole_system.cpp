@@ -13,6 +13,10 @@ namespace nvalchemi {
 
 namespace {
 
+// xx, yy, zz, xy, xz, yz
+constexpr int kFirst[6] = {0, 1, 2, 0, 0, 1};
+constexpr int kSecond[6] = {0, 1, 2, 1, 2, 2};
+
 template <typename T>
 std::vector<T> permuted(const std::vector<T>& rows, const std::vector<std::int64_t>& order,
                         std::size_t width) {
@@ -53,7 +57,9 @@ AtomGraph folded_graph(const WholeSystem& system, const EdgeList& edges) {
 /// is the virial.
 void sum_edge_gradients(const EdgeList& edges, const std::vector<double>& gradients,
                         WholeEvaluation& whole) {
-    std::vector<double> squares(whole.forces.size() / 3, 0.0);
+    const auto atoms = whole.forces.size() / 3;
+    std::vector<double> squares(atoms, 0.0), moments(atoms, 0.0);
+    whole.atomic_virials.assign(6 * atoms, 0.0);
     double moment = 0;
     for (std::int64_t e = 0; e < edges.size(); ++e) {
         const double* g = &gradients[3 * e];
@@ -64,12 +70,19 @@ void sum_edge_gradients(const EdgeList& edges, const std::vector<double>& gradie
             whole.forces[3 * edges.sender[e] + a] -= g[a];
             for (int b = 0; b < 3; ++b) whole.virial[3 * a + b] -= r[a] * g[b];
         }
-        squares[edges.receiver[e]] += g2;
-        squares[edges.sender[e]] += g2;
-        moment += g2 * (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]);
+        const double m2 = g2 * (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]);
+        for (const auto end : {edges.receiver[e], edges.sender[e]}) {
+            for (int k = 0; k < 6; ++k)
+                whole.atomic_virials[6 * end + k] -= 0.5 * r[kFirst[k]] * g[kSecond[k]];
+            squares[end] += g2;
+            moments[end] += 0.25 * m2;
+        }
+        moment += m2;
     }
     for (const double square : squares)
         whole.force_terms = std::max(whole.force_terms, std::sqrt(square));
+    for (const double square : moments)
+        whole.atomic_virial_terms = std::max(whole.atomic_virial_terms, std::sqrt(square));
     whole.virial_terms = std::sqrt(moment);
 }
 

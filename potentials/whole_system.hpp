@@ -27,11 +27,15 @@ struct WholeEvaluation {
     std::vector<double> forces;           ///< (n, 3)
     bool has_virial = false;
     double virial[9] = {0};  ///< -dE/dstrain, row-major
+    /// (n, 6) half of each edge's virial to either end, xx, yy, zz, xy, xz, yz; empty for models
+    /// that give no edge gradients.
+    std::vector<double> atomic_virials;
     /// Sizes of the terms that forces and virial are summed from, which bound their rounding:
     /// the largest, over atoms, of the root of the sum of |g_e|^2, and the root of the sum of
     /// |r_e|^2 |g_e|^2. Zero for models that give no edge gradients.
     double force_terms = 0;
     double virial_terms = 0;
+    double atomic_virial_terms = 0;  ///< as force_terms, of |r_e| |g_e| / 2
 };
 
 /// Evaluate the archive without the distribution pass, one row an atom, with the independent

@@ -58,6 +58,7 @@ struct AttemptEvidence {
     PlanCheck plan;
     PartitionHealth health;
     std::optional<LayerDivergence> divergence;  ///< only looked for where the attempt failed
+    bool divergence_on_chain = false;           ///< on companion_system(), whose atoms it names
     std::optional<ErrorMap> errors;             ///< where it ran
 };
 

@@ -47,21 +47,20 @@ bool same_numbers(std::vector<double> left, std::vector<double> right, double to
 
 }  // namespace
 
-ErrorMap map_errors(const WholeEvaluation& whole, const VirtualEvaluation& found,
-                    const VirtualParts& parts, double energy_tolerance, double force_tolerance) {
+ErrorMap map_errors(const WholeEvaluation& whole, const DecomposedEvaluation& found,
+                    const PlacedAtoms& placed, double energy_tolerance, double force_tolerance) {
     ErrorMap map;
-    map.face_distances = face_distances(parts);
-    map.largest_of_rank.assign(parts.parts.size(), 0.0);
-    const auto atoms = parts.owners.size();
+    map.face_distances = placed.face_distances;
+    map.largest_of_rank.assign(static_cast<std::size_t>(placed.ranks), 0.0);
+    const auto atoms = placed.owners.size();
     std::vector<double> energy_errors(atoms);
     for (std::size_t atom = 0; atom < atoms; ++atom) {
-        const double force =
-            norm_of_difference(&whole.forces[3 * atom], &found.sums.forces[3 * atom]);
-        energy_errors[atom] =
-            std::fabs(whole.atomic_energies[atom] - found.sums.atomic_energies[atom]);
+        const double force = norm_of_difference(&whole.forces[3 * atom], &found.forces[3 * atom]);
+        energy_errors[atom] = std::fabs(whole.atomic_energies[atom] - found.atomic_energies[atom]);
         map.force_errors.push_back(force);
-        raise(map.largest_of_rank[parts.owners[atom]], force);
-        const bool near = map.face_distances[atom] >= 0;
+        raise(map.largest_of_rank[placed.owners[atom]], force);
+        const double distance = map.face_distances[atom];
+        const bool near = distance >= 0 && distance <= placed.reach;
         raise(near ? map.largest_near_face : map.largest_inside, force);
         const bool wrong =
             !(force <= 2 * force_tolerance) || !(energy_errors[atom] <= energy_tolerance);
@@ -81,7 +80,7 @@ ErrorMap map_errors(const WholeEvaluation& whole, const VirtualEvaluation& found
     for (std::size_t k = 0; k < std::min(kShown, atoms); ++k) {
         const auto atom = order[k];
         ErrorMap::Atom entry{static_cast<std::int64_t>(atom),
-                             parts.owners[atom],
+                             placed.owners[atom],
                              map.force_errors[atom],
                              energy_errors[atom],
                              {}};
@@ -90,8 +89,15 @@ ErrorMap map_errors(const WholeEvaluation& whole, const VirtualEvaluation& found
     }
     map.same_multiset =
         map.atoms_wrong > 0 &&
-        same_numbers(whole.atomic_energies, found.sums.atomic_energies, energy_tolerance);
+        same_numbers(whole.atomic_energies, found.atomic_energies, energy_tolerance);
     return map;
+}
+
+ErrorMap map_errors(const WholeEvaluation& whole, const VirtualEvaluation& found,
+                    const VirtualParts& parts, double energy_tolerance, double force_tolerance) {
+    const PlacedAtoms placed{parts.owners, static_cast<int>(parts.parts.size()),
+                             face_distances(parts), INFINITY};
+    return map_errors(whole, found.sums, placed, energy_tolerance, force_tolerance);
 }
 
 }  // namespace nvalchemi

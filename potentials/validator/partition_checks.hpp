@@ -68,11 +68,11 @@ struct ErrorMap {
         std::int64_t atom = 0;
         int rank = 0;
         double force_error = 0, energy_error = 0;
-        std::optional<double> face_distance;  ///< to the nearest atom of another part, if in reach
+        std::optional<double> face_distance;  ///< see PlacedAtoms; none: no face in reach
     };
     std::vector<Atom> worst;                           ///< ten at most, the worst first
     std::vector<double> largest_of_rank;               ///< force error
-    double largest_near_face = 0, largest_inside = 0;  ///< inside: nothing of another part in reach
+    double largest_near_face = 0, largest_inside = 0;  ///< inside: no face in reach
     std::int64_t atoms_near_face = 0;
     std::int64_t atoms_wrong = 0;        ///< beyond the tolerance of energies or forces
     std::int64_t wrong_near_face = 0;    ///< of them
@@ -81,6 +81,18 @@ struct ErrorMap {
     bool same_multiset = false;          ///< the right energies, but of other atoms
 };
 
+/// Where the atoms of a decomposition are.
+struct PlacedAtoms {
+    std::vector<int> owners;  ///< (n,)
+    int ranks = 1;
+    /// (n,) Angstrom, negative: none. Of virtual parts to the nearest atom of another part, if it
+    /// is a neighbour; of a run to the nearest face of the sub-domain.
+    std::vector<double> face_distances;
+    double reach = 0;  ///< an atom is near a face up to this distance
+};
+
+ErrorMap map_errors(const WholeEvaluation& whole, const DecomposedEvaluation& found,
+                    const PlacedAtoms& atoms, double energy_tolerance, double force_tolerance);
 ErrorMap map_errors(const WholeEvaluation& whole, const VirtualEvaluation& found,
                     const VirtualParts& parts, double energy_tolerance, double force_tolerance);
 

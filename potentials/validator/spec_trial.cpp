@@ -63,6 +63,21 @@ void require_expected_exchanges(const ModelCard& card, AttemptEvidence& evidence
                       std::to_string(found) + ": correct the card or the spec";
 }
 
+void name_atom(const std::vector<std::int64_t>& names, std::int64_t& atom) {
+    if (atom >= 0 && atom < static_cast<std::int64_t>(names.size())) atom = names[atom];
+}
+
+/// Atoms by the names that the caller gave them, in all that is shown to people. A divergence on
+/// the chain names atoms of the chain.
+void name_atoms(const std::vector<std::int64_t>& names, AttemptEvidence& evidence) {
+    for (auto& quantity : evidence.attempt.quantities) name_atom(names, quantity.worst);
+    for (auto& offender : evidence.completeness.first) name_atom(names, offender.atom);
+    if (evidence.divergence && !evidence.divergence_on_chain)
+        name_atom(names, evidence.divergence->worst_atom);
+    if (evidence.errors)
+        for (auto& atom : evidence.errors->worst) name_atom(names, atom.atom);
+}
+
 bool all_passed(const std::vector<Deviation>& quantities) {
     return std::all_of(quantities.begin(), quantities.end(),
                        [](const auto& quantity) { return quantity.passed(); });
@@ -124,6 +139,7 @@ void SpecTrial::evaluate_companion(Session& session, AttemptEvidence& evidence) 
         attempt.quantities.push_back(std::move(quantity));
     }
     evidence.divergence = find_divergence(session, companion_parts_, {});
+    evidence.divergence_on_chain = true;
 }
 
 void SpecTrial::evaluate(Session& session, AttemptEvidence& evidence) {
@@ -145,6 +161,12 @@ void SpecTrial::evaluate(Session& session, AttemptEvidence& evidence) {
 }
 
 AttemptEvidence SpecTrial::run(const MLIPSpec& spec) {
+    auto evidence = try_spec(spec);
+    name_atoms(request_.names, evidence);
+    return evidence;
+}
+
+AttemptEvidence SpecTrial::try_spec(const MLIPSpec& spec) {
     auto evidence = common_;
     auto& attempt = evidence.attempt;
     attempt.spec = spec;

@@ -25,6 +25,7 @@ class SpecTrial {
     Session& undecomposed() { return undecomposed_; }
 
   private:
+    AttemptEvidence try_spec(const MLIPSpec& spec);
     void evaluate(Session& session, AttemptEvidence& evidence);
     void evaluate_companion(Session& session, AttemptEvidence& evidence);
 

@@ -88,9 +88,7 @@ void write_diagnosis(const TraceReport& report, std::ostringstream& page) {
     }
 }
 
-void write_errors(const AttemptEvidence& evidence, std::ostringstream& page) {
-    if (!evidence.errors || evidence.attempt.verdict == Verdict::Passed) return;
-    const auto& map = *evidence.errors;
+void write_errors(const ErrorMap& map, const char* other, std::ostringstream& page) {
     page << "errors: " << map.atoms_wrong << " atoms wrong, " << map.wrong_near_face
          << " of them near a face (" << map.atoms_near_face << " atoms are)\n";
     for (std::size_t k = 0; k < std::min<std::size_t>(3, map.worst.size()); ++k) {
@@ -98,9 +96,41 @@ void write_errors(const AttemptEvidence& evidence, std::ostringstream& page) {
         page << "  atom " << atom.atom << " of rank " << atom.rank << ": force off by "
              << format("%.2e", atom.force_error) << " eV/A";
         if (atom.face_distance)
-            page << ", " << format("%.2f", *atom.face_distance) << " A from another part";
+            page << ", " << format("%.2f", *atom.face_distance) << " A from " << other;
         page << "\n";
     }
+    page << "  largest of rank";
+    for (std::size_t rank = 0; rank < std::min(kShownLists, map.largest_of_rank.size()); ++rank)
+        page << (rank > 0 ? "," : "") << " " << rank << ": "
+             << format("%.2e", map.largest_of_rank[rank]);
+    page << (map.largest_of_rank.size() > kShownLists ? ", ... eV/A\n" : " eV/A\n");
+}
+
+void write_neighbors(const Completeness& found, const PlanCheck& plan, std::ostringstream& page) {
+    page << "neighbours: " << found.edges_seen << " edges of " << found.edges_expected;
+    if (found.atoms_wrong > 0) {
+        page << ", " << found.atoms_wrong << " atoms with others than they have:";
+        for (std::size_t k = 0; k < std::min<std::size_t>(3, found.first.size()); ++k)
+            page << (k > 0 ? "," : "") << " atom " << found.first[k].atom << " of rank "
+                 << found.first[k].rank << " sees " << found.first[k].seen << " of "
+                 << found.first[k].expected;
+    }
+    page << "; exchange " << (plan.good ? "good" : "WRONG: " + plan.failure + plan.first) << "\n";
+}
+
+/// The run itself; what follows it on the page is of the parts that were played.
+void write_run(const DecomposedRun& run, const TraceReport& report, std::ostringstream& page) {
+    page << "the run, " << run.label << " at step " << run.step << ": "
+         << (run.passed() ? "passed" : "FAILED") << "\n";
+    if (!run.failure.empty()) page << "stopped: " << shortened(run.failure) << "\n";
+    write_quantities(run.quantities, page);
+    if (run.errors && !run.passed()) write_errors(*run.errors, "a face of its sub-domain", page);
+    write_neighbors(run.completeness, run.plan, page);
+    write_parts(run.health, page);
+    page << "played in one process, "
+         << (run.same_parts ? "the same atoms on the same ranks: "
+                            : std::to_string(report.ranks) + " virtual ranks: ")
+         << word_of(report.attempts[0].verdict) << "\n";
 }
 
 void write_attempts(const TraceReport& report, std::ostringstream& page) {
@@ -124,15 +154,17 @@ std::string summarize(const TraceReport& report) {
          << report.model.hash << "), " << report.atoms << " atoms on " << report.ranks << " ranks, "
          << report.device << ", " << format("%.1f", report.seconds) << " s\n"
          << "next: " << report.next_action << "\n";
+    if (report.run) write_run(*report.run, report, page);
     write_quantities(report.evidence.attempt.quantities, page);
     if (!report.evidence.attempt.message.empty())
         page << "refused: " << shortened(report.evidence.attempt.message) << "\n";
     write_diagnosis(report, page);
-    write_errors(report.evidence, page);
-    page << "neighbours: " << report.evidence.completeness.edges_seen << " edges of "
-         << report.evidence.completeness.edges_expected << "; exchange plan "
-         << (report.evidence.plan.good ? "good" : "WRONG: " + report.evidence.plan.first) << "\n";
-    write_parts(report.evidence.health, page);
+    if (report.evidence.errors && report.evidence.attempt.verdict != Verdict::Passed)
+        write_errors(*report.evidence.errors, "another part", page);
+    if (!report.run || !report.run->same_parts || report.attempts[0].verdict != Verdict::Passed) {
+        write_neighbors(report.evidence.completeness, report.evidence.plan, page);
+        write_parts(report.evidence.health, page);
+    }
     write_trace(report.evidence, page);
     if (report.finite_differences)
         page << "finite differences: forces off by "

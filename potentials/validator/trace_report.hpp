@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "potentials/validator/attempt.hpp"
+#include "potentials/validator/decomposed_run.hpp"
 #include "potentials/validator/diagnosis.hpp"
 #include "potentials/validator/finite_differences.hpp"
 
@@ -40,6 +41,7 @@ struct TraceReport {
     int ranks = 1;
     std::string device, autofix;
     double seconds = 0;
+    std::optional<DecomposedRun> run;  ///< the real run that the parts were taken from
 };
 
 /// JSON text as trace_report.schema.json describes it, indented, with a final newline.

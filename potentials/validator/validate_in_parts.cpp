@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 
 #include "potentials/validator/spec_patch.hpp"
 #include "potentials/validator/spec_repair.hpp"
@@ -63,16 +64,14 @@ std::string next_action_of(const TraceReport& report, bool repaired) {
            why_not(report);
 }
 
-void identify(const ValidationRequest& request, SpecTrial& trial, TraceReport& report) {
-    const auto& card = trial.card();
+void identify(const ValidationRequest& request, const ModelCard& card, const std::string& device,
+              TraceReport& report) {
     report.model = {card.name, card.family, card.dtype, card.cutoff, hash_of(request.archive)};
     report.atoms = request.system.size();
-    report.edges = trial.parts().structure.edges.size();
     std::copy_n(request.system.periodic, 3, report.periodic.begin());
     report.ranks = request.ranks;
-    report.device = trial.undecomposed().device_name();
+    report.device = device;
     report.autofix = name_of(request.autofix);
-    report.noise = trial.reference().noise;
 }
 
 /// The rules of the edits that led from the given spec to an attempt's, in their order.
@@ -112,7 +111,9 @@ TraceReport validate_in_parts(const ValidationRequest& request) {
     const auto start = std::chrono::steady_clock::now();
     SpecTrial trial(request);
     TraceReport report;
-    identify(request, trial, report);
+    identify(request, trial.card(), trial.undecomposed().device_name(), report);
+    report.edges = trial.parts().structure.edges.size();
+    report.noise = trial.reference().noise;
     if (request.finite_difference_atoms > 0)
         report.finite_differences =
             check_slopes(trial.undecomposed(), request.system, trial.reference().whole,
@@ -130,6 +131,22 @@ TraceReport validate_in_parts(const ValidationRequest& request) {
     conclude(request, trial, std::move(repair), report);
     report.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return report;
+}
+
+TraceReport report_of_refusal(const ValidationRequest& request, const ModelCard& card,
+                              const std::string& device, const std::string& reason) {
+    TraceReport report;
+    identify(request, card, device, report);
+    Attempt attempt;
+    attempt.spec = request.session.spec ? *request.session.spec : card.distribution();
+    attempt.message = reason;
+    attempt.score = std::numeric_limits<double>::infinity();
+    report.spec = attempt.spec;
+    report.proposed_patch = "[]";
+    report.attempts.push_back(attempt);
+    report.evidence.attempt = attempt;
+    report.next_action = "The validation could not be made: " + reason;
     return report;
 }
 

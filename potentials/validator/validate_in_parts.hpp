@@ -27,6 +27,8 @@ struct ValidationRequest {
     WholeSystem system;
     int ranks = 2;
     std::vector<int> owners;  ///< (n,) rank of each atom; empty: bisect()
+    /// (n,) what the report calls the atoms; empty: their positions in the structure, from 0
+    std::vector<std::int64_t> names;
     AutoFix autofix = AutoFix::No;
     int max_attempts = 12;
     int finite_difference_atoms = 0;
@@ -41,6 +43,10 @@ struct ValidationRequest {
 /// archive or its card cannot be read, and std::invalid_argument for a request that makes no sense.
 /// A spec that is refused is an attempt, not an error.
 TraceReport validate_in_parts(const ValidationRequest& request);
+
+/// The report of a validation that could not be made: one attempt, refused with `reason`.
+TraceReport report_of_refusal(const ValidationRequest& request, const ModelCard& card,
+                              const std::string& device, const std::string& reason);
 
 }  // namespace nvalchemi
 

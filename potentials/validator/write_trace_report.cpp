@@ -82,9 +82,7 @@ json to_json(const Diagnostic& diagnostic) {
             {"patch", json::parse(diagnostic.patch.empty() ? "[]" : diagnostic.patch)}};
 }
 
-json completeness_json(const AttemptEvidence& evidence) {
-    const auto& found = evidence.completeness;
-    const auto& plan = evidence.plan;
+json completeness_json(const Completeness& found, const PlanCheck& plan) {
     json offenders = json::array();
     for (const auto& offender : found.first)
         offenders.push_back({{"atom", offender.atom},
@@ -151,9 +149,9 @@ json health_json(const PartitionHealth& health) {
             {"advice", health.advice}};
 }
 
-json errors_json(const AttemptEvidence& evidence) {
-    if (!evidence.errors) return nullptr;
-    const auto& map = *evidence.errors;
+json errors_json(const std::optional<ErrorMap>& errors) {
+    if (!errors) return nullptr;
+    const auto& map = *errors;
     json worst = json::array();
     for (const auto& atom : map.worst)
         worst.push_back(
@@ -222,6 +220,30 @@ json slopes_json(const std::optional<FiniteDifferences>& slopes) {
             {"components", components}};
 }
 
+json run_json(const DecomposedRun& run) {
+    return {{"label", run.label},
+            {"step", run.step},
+            {"ranks", run.ranks},
+            {"passed", run.passed()},
+            {"blame", name_of(run.blame)},
+            {"failure", run.failure},
+            {"same_parts", run.same_parts},
+            {"quantities", to_json(run.quantities)},
+            {"completeness", completeness_json(run.completeness, run.plan)},
+            {"partition_health", health_json(run.health)},
+            {"skin", number(run.skin)},
+            {"error_map", errors_json(run.errors)},
+            {"atom_ids", run.ids.size() <= kListedAtoms ? json(run.ids) : json(nullptr)}};
+}
+
+json versions_json(const TraceReport& report) {
+    json versions = {{"torch_built", Session::torch_version_built()},
+                     {"torch_running", Session::torch_version_running()}};
+    if (report.run)
+        for (const auto& [name, version] : report.run->versions) versions[name] = version;
+    return versions;
+}
+
 template <typename List>
 json list_of(const List& items) {
     json list = json::array();
@@ -233,7 +255,7 @@ json list_of(const List& items) {
 
 std::string write_trace_report(const TraceReport& report) {
     const auto& evidence = report.evidence;
-    const json document = {
+    json document = {
         {"format", "nvalchemi-trace-report"},
         {"format_version", 1},
         {"ok", report.ok},
@@ -245,10 +267,10 @@ std::string write_trace_report(const TraceReport& report) {
         {"diagnostics", list_of(report.diagnostics)},
         {"attempts", list_of(report.attempts)},
         {"evidence_of_attempt", evidence.attempt.number},
-        {"completeness", completeness_json(evidence)},
+        {"completeness", completeness_json(evidence.completeness, evidence.plan)},
         {"layer_divergence", divergence_json(evidence)},
         {"partition_health", health_json(evidence.health)},
-        {"error_map", errors_json(evidence)},
+        {"error_map", errors_json(evidence.errors)},
         {"trace", trace_json(evidence)},
         {"finite_differences", slopes_json(report.finite_differences)},
         {"noise", numbers({report.noise.begin(), report.noise.end()})},
@@ -265,10 +287,9 @@ std::string write_trace_report(const TraceReport& report) {
         {"ranks", report.ranks},
         {"device", report.device},
         {"autofix", report.autofix},
-        {"versions",
-         {{"torch_built", Session::torch_version_built()},
-          {"torch_running", Session::torch_version_running()}}},
+        {"versions", versions_json(report)},
         {"seconds", number(report.seconds)}};
+    if (report.run) document["run"] = run_json(*report.run);
     // file names of a model may hold bytes that are no UTF-8
     return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }

@@ -149,7 +149,7 @@ void Contribution::scatter_to_atoms(const ResultTargets &targets)
 void Contribution::scatter_to_rows(const ResultTargets &targets)
 {
   const nvalchemi::AtomGraph &graph = graph_->graph();
-  const int cvatom_at = VATOM_AT + (targets.vatom ? 6 : 0);
+  const int cvatom_at = VATOM_AT + (wants_row_virials(targets) ? 6 : 0);
   width_ = cvatom_at + (targets.cvatom ? 9 : 0);
   rows_.assign(graph.n_rows * width_, 0.0);
 
@@ -161,7 +161,7 @@ void Contribution::scatter_to_rows(const ResultTargets &targets)
   }
   const auto end_at = [&](std::int64_t row) {
     double *values = &rows_[row * width_];
-    return EdgeEnd{values, targets.vatom ? values + VATOM_AT : nullptr,
+    return EdgeEnd{values, wants_row_virials(targets) ? values + VATOM_AT : nullptr,
                    targets.cvatom ? values + cvatom_at : nullptr};
   };
   for (std::int64_t edge = 0; edge < graph.n_edges; ++edge)
@@ -172,7 +172,7 @@ void Contribution::scatter_to_rows(const ResultTargets &targets)
 
 void Contribution::rows_to_atoms(const ResultTargets &targets)
 {
-  const int cvatom_at = VATOM_AT + (targets.vatom ? 6 : 0);
+  const int cvatom_at = VATOM_AT + (wants_row_virials(targets) ? 6 : 0);
   for (std::int64_t row = 0; row < graph_->n_owned(); ++row) {
     const int i = graph_->atom_of_row(row);
     const double *const values = &rows_[row * width_];
@@ -192,6 +192,7 @@ void Contribution::fill_record(const ResultTargets &targets)
   record.energy = energy_ * evaluation_->energy;
   record.atomic_energies.assign(nlocal_, 0.0);
   record.forces.assign(3 * nlocal_, 0.0);
+  record.virials.assign(targets.record_virials ? 6 * nlocal_ : 0, 0.0);
   std::fill(record.virial, record.virial + 6, 0.0);
   add_virial(record.virial);
 
@@ -201,5 +202,7 @@ void Contribution::fill_record(const ResultTargets &targets)
     const int i = graph_->atom_of_row(row);
     if (has_energies) record.atomic_energies[i] = energy_ * evaluation_->atomic_energies[row];
     for (int k = 0; k < 3; ++k) record.forces[3 * i + k] = rows_[row * width_ + k];
+    if (targets.record_virials)
+      std::copy_n(&rows_[row * width_ + VATOM_AT], 6, &record.virials[6 * i]);
   }
 }

@@ -27,6 +27,7 @@ struct ResultTargets {
   double **cvatom = nullptr;     // 9: xx,yy,zz,xy,xz,yz,yx,zx,zy
   bool ghosts_go_home = true;    // LAMMPS adds the ghosts' part to their owners (newton on)
   NvalchemiContribution *record = nullptr;
+  bool record_virials = false;    // with the record; the same on all ranks
 };
 
 class Contribution {
@@ -56,6 +57,10 @@ class Contribution {
   void rows_to_atoms(const ResultTargets &targets);
   void fill_record(const ResultTargets &targets);
   bool sees_edges() const { return evaluation_->row_forces.empty(); }
+  static bool wants_row_virials(const ResultTargets &targets)
+  {
+    return targets.vatom || (targets.record && targets.record_virials);
+  }
 
   double energy_ = 1.0, force_ = 1.0;    // LAMMPS's units per eV, per eV/Angstrom
   const NeighborGraph *graph_ = nullptr;

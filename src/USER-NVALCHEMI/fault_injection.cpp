@@ -11,9 +11,10 @@ namespace nvalchemi {
 namespace {
 
 constexpr std::pair<Fault, const char *> NAMES[] = {
-    {Fault::DropForward, "drop_forward"}, {Fault::NoZeroReverse, "no_zero_reverse"},
-    {Fault::SkipReverse, "skip_reverse"}, {Fault::CorrectTwice, "correct_twice"},
-    {Fault::SwapEdges, "swap_edges"},     {Fault::WrongOwner, "wrong_owner"},
+    {Fault::DropForward, "drop_forward"},  {Fault::NoZeroReverse, "no_zero_reverse"},
+    {Fault::SkipReverse, "skip_reverse"},  {Fault::CorrectTwice, "correct_twice"},
+    {Fault::SwapEdges, "swap_edges"},      {Fault::WrongOwner, "wrong_owner"},
+    {Fault::FailInCheck, "fail_in_check"},
 };
 
 }    // namespace

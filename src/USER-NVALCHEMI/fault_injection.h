@@ -20,6 +20,7 @@ enum class Fault {
   CorrectTwice,     // "correct_twice": a reverse followed by a forward of the same rows, twice
   SwapEdges,        // "swap_edges": edges to halo rows point from receiver to sender
   WrongOwner,       // "wrong_owner": the first halo row of each rank holds another owner row
+  FailInCheck,      // "fail_in_check": the last rank throws while fix nvalchemi/validate checks
 };
 
 // what the environment asks for; throws std::runtime_error for an unknown name

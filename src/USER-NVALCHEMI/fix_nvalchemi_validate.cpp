@@ -2,23 +2,28 @@
 
 #include "fix_nvalchemi_validate.h"
 
+#include "exchange_check.h"
 #include "gathered_system.h"
 #include "node_share.h"
 #include "pair_nvalchemi.h"
+#include "root_text.h"
+#include "run_judge.h"
+#include "subdomain.h"
+#include "validate_options.h"
+#include "validation_verdict.h"
 
 #include "atom.h"
 #include "comm.h"
 #include "error.h"
 #include "force.h"
 #include "group.h"
+#include "lammps.h"
+#include "memory.h"
+#include "neighbor.h"
 #include "update.h"
 #include "utils.h"
 
-#include "potentials/session.hpp"
-
-#include <unistd.h>
-
-#include <cstring>
+#include <cmath>
 #include <exception>
 
 using namespace LAMMPS_NS;
@@ -26,106 +31,61 @@ using namespace FixConst;
 
 namespace {
 
-constexpr bigint DEFAULT_LIMIT = 20000;
-constexpr useconds_t POLL_MICROSECONDS = 500;
-
-// wait for rank 0 without using the processor, which it may share with the other ranks
-
-void sleep_until_complete(MPI_Request request)
-{
-  int done = 0;
-  MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-  while (!done) {
-    usleep(POLL_MICROSECONDS);
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-  }
-}
+constexpr int COLUMNS = 4;    // dfx dfy dfz |df|
+const std::string PREFIX = "fix nvalchemi/validate: ";
 
 }    // namespace
 
 /* ---------------------------------------------------------------------- */
 
+struct FixNvalchemiValidate::Impl {
+  nvalchemi::ValidateOptions options;
+  RunJudge judge{options};    // used on rank 0
+  GatheredSystem gathered;    // on rank 0, of the latest comparison
+  SubDomainWatch watch;
+  bool was_set_up = false;
+
+  // expires with this fix: a pair style may outlive it
+
+  std::shared_ptr<int> alive = std::make_shared<int>(0);
+};
+
+/* ---------------------------------------------------------------------- */
+
 FixNvalchemiValidate::FixNvalchemiValidate(LAMMPS *lmp, int narg, char **arg) :
-    Fix(lmp, narg, arg), every(0), instance(0), limit(DEFAULT_LIMIT), action(STOP), threads(1),
-    pair(nullptr), noise{}, figures{}, compared_step(-1), due(false)
+    Fix(lmp, narg, arg), impl(std::make_unique<Impl>()), pair(nullptr), figures{}, errors(nullptr),
+    compared_step(-1), due(false)
 {
   vector_flag = 1;
   size_vector = FIGURES;
   global_freq = 1;
   extvector = 0;
+  peratom_flag = 1;
+  size_peratom_cols = COLUMNS;
+  peratom_freq = 1;
+  create_attribute = 1;
+  maxexchange = COLUMNS;
+  figures[EXCHANGE_GOOD] = 1.0;
 
-  parse_options(narg, arg);
-}
-
-/* ---------------------------------------------------------------------- */
-
-FixNvalchemiValidate::~FixNvalchemiValidate() = default;
-
-/* ---------------------------------------------------------------------- */
-
-void FixNvalchemiValidate::parse_options(int narg, char **arg)
-{
-  int iarg = 3;
-  while (iarg < narg) {
-    const std::string keyword = arg[iarg];
-    const int nvalues = keyword == "absolute" ? 4 : 1;
-    if (iarg + nvalues >= narg)
-      error->all(FLERR, "fix nvalchemi/validate {}: got {} value{}, expected {}", keyword,
-                 narg - iarg - 1, narg - iarg == 2 ? "" : "s", nvalues);
-    set_option(keyword, arg + iarg + 1);
-    iarg += 1 + nvalues;
+  std::string problem;
+  try {
+    impl->options = nvalchemi::parse_validate_options({arg + 3, arg + narg});
+  } catch (const std::exception &refusal) {
+    problem = refusal.what();
   }
+  if (!problem.empty()) error->all(FLERR, problem);
+
+  grow_arrays(atom->nmax);
+  for (int i = 0; i < atom->nlocal; i++) set_arrays(i);
+  atom->add_callback(Atom::GROW);
 }
 
 /* ---------------------------------------------------------------------- */
 
-void FixNvalchemiValidate::set_option(const std::string &keyword, char **value)
+FixNvalchemiValidate::~FixNvalchemiValidate()
 {
-  if (keyword == "every") {
-    every = utils::is_integer(value[0]) ? utils::inumeric(FLERR, value[0], false, lmp) : -1;
-    if (every < 0) refuse(keyword, value[0], "a whole number of steps, or 0 for set-up only");
-  } else if (keyword == "tolerance") {
-    tolerance.relative =
-        utils::is_double(value[0]) ? utils::numeric(FLERR, value[0], false, lmp) : -1.0;
-    if (!(*tolerance.relative > 0.0))
-      refuse(keyword, value[0], "a number > 0, relative to the largest value of each quantity");
-  } else if (keyword == "absolute") {
-    tolerance.absolute.emplace();
-    for (int k = 0; k < 4; k++) {
-      (*tolerance.absolute)[k] =
-          utils::is_double(value[k]) ? utils::numeric(FLERR, value[k], false, lmp) : -1.0;
-      if (!((*tolerance.absolute)[k] >= 0.0))
-        refuse(keyword, value[k],
-               "numbers >= 0 for energy, atomic energies, forces and stress "
-               "in eV and Angstrom");
-    }
-  } else if (keyword == "action") {
-    if (strcmp(value[0], "stop") == 0)
-      action = STOP;
-    else if (strcmp(value[0], "warn") == 0)
-      action = WARN;
-    else
-      refuse(keyword, value[0], "stop or warn");
-  } else if (keyword == "instance") {
-    instance = utils::is_integer(value[0]) ? utils::inumeric(FLERR, value[0], false, lmp) : 0;
-    if (instance < 1) refuse(keyword, value[0], "a number >= 1 among the styles nvalchemi");
-  } else if (keyword == "limit") {
-    limit = utils::is_integer(value[0]) ? utils::bnumeric(FLERR, value[0], false, lmp) : 0;
-    if (limit < 1) refuse(keyword, value[0], "a whole number of atoms >= 1");
-  } else {
-    error->all(FLERR,
-               "fix nvalchemi/validate: got keyword '{}', expected every, tolerance, "
-               "absolute, action, instance or limit",
-               keyword);
-  }
-}
-
-/* ---------------------------------------------------------------------- */
-
-void FixNvalchemiValidate::refuse(const std::string &keyword, const char *got,
-                                  const char *expected) const
-{
-  error->all(FLERR, "fix nvalchemi/validate {}: got {}, expected {}", keyword, got, expected);
+  atom->delete_callback(id, Atom::GROW);
+  memory->destroy(errors);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -148,13 +108,14 @@ void FixNvalchemiValidate::init()
                "forces at once; use run_style verlet",
                update->integrate_style);
   find_pair();
-  threads = nvalchemi::threads_for_rank(world);
+  impl->judge.use_threads(nvalchemi::threads_for_rank(world));
 }
 
 /* ---------------------------------------------------------------------- */
 
 void FixNvalchemiValidate::find_pair()
 {
+  const int instance = impl->options.instance;
   const char *style = force->pair_style ? force->pair_style : "none";
   const int count = count_instances(style);
   pair = dynamic_cast<PairNvalchemi *>(force->pair_match("^nvalchemi", 0, instance));
@@ -192,17 +153,34 @@ int FixNvalchemiValidate::count_instances(const char *style) const
 
 /* ---------------------------------------------------------------------- */
 
-bool FixNvalchemiValidate::is_due() const
+bool FixNvalchemiValidate::is_due()
 {
-  return every > 0 && update->ntimestep % every == 0 && update->ntimestep != compared_step;
+  if (update->ntimestep == compared_step) return false;
+  const auto &options = impl->options;
+  if (options.on_rebalance) return sub_domains_changed();
+  return options.every > 0 && update->ntimestep % options.every == 0;
+}
+
+/* ----------------------------------------------------------------------
+   since the latest comparison; they change together with the neighbour
+   lists. Collective then.
+------------------------------------------------------------------------- */
+
+bool FixNvalchemiValidate::sub_domains_changed() const
+{
+  if (neighbor->ago != 0) return false;
+  int changed = impl->watch.has_changed(SubDomain(*domain)) ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_INT, MPI_MAX, world);
+  return changed != 0;
 }
 
 /* ---------------------------------------------------------------------- */
 
 void FixNvalchemiValidate::setup_pre_force(int)
 {
-  due = true;
-  prepare();
+  due = !impl->options.once || !impl->was_set_up;
+  impl->was_set_up = true;
+  if (due) prepare(true);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -210,7 +188,7 @@ void FixNvalchemiValidate::setup_pre_force(int)
 void FixNvalchemiValidate::pre_force(int)
 {
   due = is_due();
-  if (due) prepare();
+  if (due) prepare(false);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -249,18 +227,19 @@ void FixNvalchemiValidate::min_post_force(int vflag)
 }
 
 /* ----------------------------------------------------------------------
-   ask the style to keep what it adds in the evaluation to come
+   ask the style to keep what it adds in the evaluation to come, and to
+   tell if that fails
 ------------------------------------------------------------------------- */
 
-void FixNvalchemiValidate::prepare()
+void FixNvalchemiValidate::prepare(bool at_setup)
 {
   const bigint natoms = count_mapped_atoms(lmp, pair);
-  if (natoms > limit)
+  if (natoms > impl->options.limit)
     error->all(FLERR,
                "fix nvalchemi/validate: got {} atoms, expected at most {} because rank 0 "
                "evaluates all of them at once; validate a smaller system of the same kind, or "
                "raise keyword limit as far as the memory of rank 0 reaches",
-               natoms, limit);
+               natoms, impl->options.limit);
   const bigint selected = count_mapped_atoms(lmp, pair, groupbit);
   if (selected == 0)
     error->all(FLERR,
@@ -268,6 +247,12 @@ void FixNvalchemiValidate::prepare()
                "at least one to compare energies and forces of",
                group->names[igroup]);
   pair->record_contribution(true);
+  pair->on_failure(
+      [this, at_setup, alive = std::weak_ptr<int>(impl->alive)](const std::string &reason) {
+        if (!alive.lock()) return;
+        const Judgement judgement = judge(at_setup, reason);
+        if (comm->me == 0) utils::logmesg(lmp, judgement.page);
+      });
 }
 
 /* ----------------------------------------------------------------------
@@ -278,25 +263,25 @@ void FixNvalchemiValidate::compare(bool at_setup)
 {
   due = false;
   pair->record_contribution(false);
+  pair->on_failure(nullptr);
   check_contribution();
   compared_step = update->ntimestep;
+  impl->watch.remember(SubDomain(*domain));
 
-  std::string failure;
-  ValidationVerdict verdict = judge_on_root(at_setup, failure);
-  share(verdict, failure);
-  if (!failure.empty())
-    error->all(FLERR,
-               "fix nvalchemi/validate: the undecomposed reference could not be evaluated "
-               "on rank 0: {}",
-               failure);
-
-  store(verdict);
-  if (comm->me == 0 && (at_setup || !verdict.passed()))
-    utils::logmesg(lmp, verdict_table(verdict, id, update->ntimestep, comm->nprocs));
-  if (verdict.passed()) return;
-  const std::string text = "fix nvalchemi/validate: step " + std::to_string(update->ntimestep) +
-                           ": " + describe_differences(verdict);
-  if (action == STOP) error->all(FLERR, text);
+  Judgement judgement = judge(at_setup, "");
+  if (!judgement.failure.empty()) {
+    if (comm->me == 0) utils::logmesg(lmp, judgement.page);
+    error->all(FLERR, PREFIX + judgement.failure);
+  }
+  store_errors(send_home(lmp, pair, impl->gathered, judgement.force_errors));
+  store(judgement.verdict);
+  if (comm->me == 0 && (at_setup || !judgement.verdict.passed()))
+    utils::logmesg(lmp, verdict_table(judgement.verdict, id, update->ntimestep, comm->nprocs) +
+                            judgement.page);
+  if (judgement.verdict.passed()) return;
+  const std::string text =
+      PREFIX + "step " + std::to_string(update->ntimestep) + ": " + judgement.text;
+  if (impl->options.stops) error->all(FLERR, text);
   if (comm->me == 0) error->warning(FLERR, text);
 }
 
@@ -317,57 +302,60 @@ void FixNvalchemiValidate::check_contribution() const
 }
 
 /* ----------------------------------------------------------------------
-   gather (collective), then evaluate and compare on rank 0
+   check the exchange and gather (collective), then evaluate and compare on
+   rank 0. `stopped`: why the evaluation gave no numbers; empty: it did.
 ------------------------------------------------------------------------- */
 
-ValidationVerdict FixNvalchemiValidate::judge_on_root(bool at_setup, std::string &failure)
+Judgement FixNvalchemiValidate::judge(bool at_setup, const std::string &stopped)
 {
   const double start = MPI_Wtime();
-  const auto gathered = gather_system(lmp, pair, groupbit);
-  if (comm->me != 0) return {};
-
-  ValidationVerdict verdict;
-  try {
-    const nvalchemi::OpenMPThreads guard(threads);
-    auto &session = pair->session();
-    const auto whole = nvalchemi::evaluate_whole(session, gathered.system);
-    if (at_setup)
-      noise = nvalchemi::measure_noise(
-          gathered.system, whole,
-          nvalchemi::evaluate_whole(session, gathered.system, /*edge_order=*/1));
-    verdict = make_verdict(gathered,
-                           nvalchemi::compare_evaluations(gathered.system, whole,
-                                                          gathered.decomposed, gathered.in_group,
-                                                          session.precision(), noise, tolerance));
-  } catch (const std::exception &reason) {
-    failure = *reason.what() ? reason.what() : "unknown reason";
+  JudgedRun judged;
+  judged.at_setup = at_setup;
+  auto &run = judged.run;
+  std::string failure = stopped;
+  if (stopped.empty()) {
+    run.plan = check_exchange(lmp, pair, failure);
+    if (!failure.empty()) failure = "a rank failed in the check of the exchange: " + failure;
   }
-  verdict.seconds = MPI_Wtime() - start;
-  return verdict;
+  impl->gathered = gather_system(lmp, pair, groupbit, failure.empty());
+
+  Judgement judgement;
+  if (comm->me == 0) {
+    run.label = std::string("fix ") + id;
+    run.step = update->ntimestep;
+    run.ranks = comm->nprocs;
+    run.skin = neighbor->skin * pair->angstrom_per_length();
+    run.failure = failure;
+    run.versions = {{"package", NVALCHEMI_PACKAGE_VERSION},
+                    {"lammps_built", std::to_string(NVALCHEMI_LAMMPS_VERSION_DATE)},
+                    {"lammps_running", lmp->version}};
+    judgement = impl->judge.judge(pair, impl->gathered, judged);
+    if (!failure.empty())
+      judgement.failure = failure + (judgement.failure.empty() ? "" : "; " + judgement.failure);
+    judgement.verdict.seconds = MPI_Wtime() - start;
+  }
+  conclude(judgement);
+  return judgement;
 }
 
 /* ----------------------------------------------------------------------
    hand rank 0's verdict, or the reason why there is none, to all ranks
 ------------------------------------------------------------------------- */
 
-void FixNvalchemiValidate::share(ValidationVerdict &verdict, std::string &failure)
+void FixNvalchemiValidate::conclude(Judgement &judgement)
 {
-  MPI_Request request;
-  int length = static_cast<int>(failure.size());
-  MPI_Ibcast(&length, 1, MPI_INT, 0, world, &request);
-  sleep_until_complete(request);
-  failure.resize(length);
-  if (length > 0) MPI_Bcast(&failure[0], length, MPI_CHAR, 0, world);
-  MPI_Bcast(&verdict, sizeof(verdict), MPI_BYTE, 0, world);
+  nvalchemi::share_root_text(world, judgement.failure);
+  nvalchemi::share_root_text(world, judgement.text);
+  MPI_Bcast(&judgement.verdict, sizeof(judgement.verdict), MPI_BYTE, 0, world);
 }
 
 /* ---------------------------------------------------------------------- */
 
 void FixNvalchemiValidate::store(const ValidationVerdict &verdict)
 {
-  for (int k = 0; k < 4; k++) {
-    figures[DIFFERENCE + k] = verdict.difference[k];
-    figures[TOLERANCE + k] = verdict.tolerance[k];
+  for (int k = 0; k < ValidationVerdict::QUANTITIES; k++) {
+    figures[k < 4 ? DIFFERENCE + k : VIRIAL_DIFFERENCE] = verdict.difference[k];
+    figures[k < 4 ? TOLERANCE + k : VIRIAL_TOLERANCE] = verdict.tolerance[k];
     if (!verdict.compared[k] || verdict.difference[k] == 0.0) continue;
     const double ratio = verdict.difference[k] / verdict.tolerance[k];
     if (!(ratio <= figures[WORST_RATIO])) figures[WORST_RATIO] = ratio;    // NaN stays
@@ -376,6 +364,24 @@ void FixNvalchemiValidate::store(const ValidationVerdict &verdict)
   figures[ATOMS] = static_cast<double>(verdict.natoms);
   figures[SECONDS] = verdict.seconds;
   figures[COMPARISONS] += 1.0;
+  figures[INCOMPLETE_ATOMS] = static_cast<double>(verdict.atoms_wrong);
+  figures[EXCHANGE_GOOD] = verdict.exchange_good ? 1.0 : 0.0;
+}
+
+/* ----------------------------------------------------------------------
+   zero for atoms outside of the group
+------------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::store_errors(const std::vector<double> &local)
+{
+  for (int i = 0; i < atom->nlocal; i++) {
+    const double *error_of = &local[3 * i];
+    set_arrays(i);
+    if (!(atom->mask[i] & groupbit)) continue;
+    for (int k = 0; k < 3; k++) errors[i][k] = error_of[k];
+    errors[i][3] = std::sqrt(error_of[0] * error_of[0] + error_of[1] * error_of[1] +
+                             error_of[2] * error_of[2]);
+  }
 }
 
 /* ---------------------------------------------------------------------- */
@@ -383,4 +389,51 @@ void FixNvalchemiValidate::store(const ValidationVerdict &verdict)
 double FixNvalchemiValidate::compute_vector(int n)
 {
   return figures[n];
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::grow_arrays(int nmax)
+{
+  memory->grow(errors, nmax, COLUMNS, "nvalchemi/validate:errors");
+  array_atom = errors;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::copy_arrays(int i, int j, int)
+{
+  for (int k = 0; k < COLUMNS; k++) errors[j][k] = errors[i][k];
+}
+
+/* ----------------------------------------------------------------------
+   new atoms, and all of them before the first comparison
+------------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::set_arrays(int i)
+{
+  for (int k = 0; k < COLUMNS; k++) errors[i][k] = 0.0;
+}
+
+/* ---------------------------------------------------------------------- */
+
+int FixNvalchemiValidate::pack_exchange(int i, double *buf)
+{
+  for (int k = 0; k < COLUMNS; k++) buf[k] = errors[i][k];
+  return COLUMNS;
+}
+
+/* ---------------------------------------------------------------------- */
+
+int FixNvalchemiValidate::unpack_exchange(int nlocal, double *buf)
+{
+  for (int k = 0; k < COLUMNS; k++) errors[nlocal][k] = buf[k];
+  return COLUMNS;
+}
+
+/* ---------------------------------------------------------------------- */
+
+double FixNvalchemiValidate::memory_usage()
+{
+  return static_cast<double>(atom->nmax) * COLUMNS * sizeof(double);
 }

@@ -11,14 +11,14 @@ FixStyle(nvalchemi/validate,FixNvalchemiValidate);
 
 #include "fix.h"
 
-#include "validation_verdict.h"
-
-#include "potentials/validation.hpp"
-
 #include <array>
+#include <memory>
 #include <string>
 
 namespace LAMMPS_NS {
+
+struct Judgement;
+struct ValidationVerdict;
 
 // compares what pair style nvalchemi adds under the decomposition with the
 // undecomposed model, evaluated on rank 0 for all atoms at once
@@ -39,6 +39,15 @@ class FixNvalchemiValidate : public Fix {
   void min_post_force(int) override;
   double compute_vector(int) override;
 
+  // the force errors travel with their atoms
+
+  void grow_arrays(int) override;
+  void copy_arrays(int, int, int) override;
+  void set_arrays(int) override;
+  int pack_exchange(int, double *) override;
+  int unpack_exchange(int, double *) override;
+  double memory_usage() override;
+
  private:
   // elements of the global vector, from 0
 
@@ -50,36 +59,33 @@ class FixNvalchemiValidate : public Fix {
     ATOMS = 10,
     SECONDS = 11,
     COMPARISONS = 12,
-    FIGURES = 13
+    VIRIAL_DIFFERENCE = 13,    // of atomic virials
+    VIRIAL_TOLERANCE = 14,
+    INCOMPLETE_ATOMS = 15,
+    EXCHANGE_GOOD = 16,    // 1 or 0
+    FIGURES = 17
   };
 
-  enum Action { STOP, WARN };
-
-  int every;       // 0: only at set-up
-  int instance;    // of the pair style under hybrid, 0: the only one
-  bigint limit;    // largest number of atoms to gather
-  Action action;
-  nvalchemi::ValidationTolerance tolerance;
-  int threads;    // of the reference evaluation on rank 0
+  struct Impl;    // keeps the reference and its options
+  std::unique_ptr<Impl> impl;
 
   class PairNvalchemi *pair;
-  std::array<double, 4> noise;    // on rank 0, measured at set-up
   std::array<double, FIGURES> figures;
+  double **errors;         // (nmax, 4) force error and its length, eV/Angstrom; array_atom
   bigint compared_step;    // step of the latest comparison
   bool due;                // the evaluation to come is compared
 
-  void parse_options(int, char **);
-  void set_option(const std::string &, char **);
-  void refuse(const std::string &keyword, const char *got, const char *expected) const;
   void find_pair();
   int count_instances(const char *style) const;
-  bool is_due() const;
-  void prepare();
+  bool is_due();
+  bool sub_domains_changed() const;
+  void prepare(bool at_setup);
   void compare(bool at_setup);
   void check_contribution() const;
-  ValidationVerdict judge_on_root(bool at_setup, std::string &failure);
-  void share(ValidationVerdict &, std::string &failure);
+  Judgement judge(bool at_setup, const std::string &stopped);
+  void conclude(Judgement &);
   void store(const ValidationVerdict &);
+  void store_errors(const std::vector<double> &local);
 };
 
 }    // namespace LAMMPS_NS

@@ -9,7 +9,7 @@
 #include "lmptype.h"
 
 #include "potentials/validation.hpp"
-#include "potentials/whole_system.hpp"
+#include "potentials/validator/decomposed_run.hpp"
 
 #include <vector>
 
@@ -19,20 +19,31 @@ namespace LAMMPS_NS {
 // Angstrom and eV, with what the decomposed evaluation said about them
 
 struct GatheredSystem {
-  nvalchemi::WholeSystem system;
-  nvalchemi::DecomposedEvaluation decomposed;
-  std::vector<tagint> tags;      // (n,)
-  std::vector<int> owners;       // (n,) rank
-  std::vector<bool> in_group;    // (n,)
+  nvalchemi::RunAtoms atoms;
+  nvalchemi::DecomposedEvaluation decomposed;    // empty without a record
+  std::vector<bool> in_group;                    // (n,)
+  std::vector<nvalchemi::RunPart> parts;         // (nprocs,); without a record only its widths
+
+  // the way back: atoms of each rank, and rank after rank their places in the order of ids
+
+  std::vector<int> counts;           // (nprocs,)
+  std::vector<std::size_t> place;    // (n,)
 };
 
 // number of atoms of types that the style maps; collective
 
 bigint count_mapped_atoms(class LAMMPS *, class PairNvalchemi *, int groupbit = 0);
 
-// gather the latest recorded contribution of the style; collective, empty on other ranks than 0
+// gather the atoms; with `has_record` also the latest recorded contribution of the style and the
+// neighbours that its graph has. Collective, empty on other ranks than 0.
 
-GatheredSystem gather_system(class LAMMPS *, class PairNvalchemi *, int groupbit);
+GatheredSystem gather_system(class LAMMPS *, class PairNvalchemi *, int groupbit, bool has_record);
+
+// three numbers of each atom from rank 0, in the order of ids, to its rank: (nlocal, 3), zero for
+// atoms of unmapped types. Collective.
+
+std::vector<double> send_home(class LAMMPS *, class PairNvalchemi *, const GatheredSystem &,
+                              const std::vector<double> &values);
 
 }    // namespace LAMMPS_NS
 

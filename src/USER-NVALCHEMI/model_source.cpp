@@ -112,7 +112,7 @@ std::optional<MLIPSpec> read_spec(MPI_Comm comm, const PairOptions &options,
 /* ---------------------------------------------------------------------- */
 
 std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
-                                    const PairOptions &options, int threads,
+                                    const PairOptions &options, int threads, ModelSource &source,
                                     std::vector<std::string> &warnings)
 {
   int me;
@@ -142,6 +142,8 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
     warnings.push_back("model '" + loaded->card().name + "' is a float64 model, but " +
                        loaded->rounds_at() +
                        " computes in float32: results are right to float32, and are compared so");
+  session.spec_reading.warnings = nullptr;
+  source = {me == 0 ? archive : std::string(), session};
   return loaded;
 }
 

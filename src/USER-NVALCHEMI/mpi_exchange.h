@@ -37,7 +37,9 @@ class MpiExchange final : public HaloExchange {
 
   MPI_Comm communicator() const { return transport_.communicator(); }
   void set_plan(HaloPlan plan);
+  const HaloPlan &plan() const { return transport_.plan(); }
   void plant_fault(Fault fault) { fault_ = fault; }
+  Fault planted_fault() const { return fault_; }
 
   // between these two, each call is checked against the schedule and recorded; end_evaluation()
   // throws if calls are missing

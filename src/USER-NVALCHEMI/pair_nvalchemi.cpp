@@ -66,6 +66,7 @@ struct PairNvalchemi::Impl {
   int threads = 1;
 
   std::string model_file;
+  nvalchemi::ModelSource source;
   std::unique_ptr<nvalchemi::Session> session;
   std::vector<int> species_of_type;    // -1: not mapped
   double cutoff = 0.0;                 // in LAMMPS's length unit
@@ -79,6 +80,7 @@ struct PairNvalchemi::Impl {
   Contribution contribution;
   NvalchemiContribution record;
   bool recording = false;
+  std::function<void(const std::string &)> failure_listener;
   ModelOutputs outputs;
 
   bool report_pending = false;
@@ -178,7 +180,8 @@ void PairNvalchemi::coeff(int narg, char **arg)
     if (path.empty()) path = arg[2];
 
     const nvalchemi::OpenMPThreads guard(impl->threads);
-    impl->session = nvalchemi::load_model(world, path, impl->options, impl->threads, warnings);
+    impl->session =
+        nvalchemi::load_model(world, path, impl->options, impl->threads, impl->source, warnings);
     impl->model_file = arg[2];
     impl->configure_graph(nvalchemi::map_types({arg + 3, arg + narg}, atom->ntypes,
                                                impl->session->card().species, under_hybrid));
@@ -357,6 +360,8 @@ void PairNvalchemi::accumulate(const Evaluation &evaluation)
   if (vflag_atom) targets.vatom = vatom;
   if (cvflag_atom) targets.cvatom = cvatom;
   if (impl->recording) targets.record = &impl->record;
+  targets.record_virials =
+      impl->recording && impl->session->card().forces == nvalchemi::ForceSource::EdgeVectors;
   impl->contribution.add(impl->graph, evaluation, *impl->exchange, atom->nlocal, targets);
   impl->times.accumulate += platform::walltime() - start;
 }
@@ -368,7 +373,9 @@ void PairNvalchemi::accumulate(const Evaluation &evaluation)
 void PairNvalchemi::stop_together(const nvalchemi::RankOutcome &outcome)
 {
   const std::string failure = nvalchemi::agree_on_failure(impl->exchange->communicator(), outcome);
-  if (!failure.empty()) error->all(FLERR, PREFIX + failure);
+  if (failure.empty()) return;
+  if (impl->failure_listener) impl->failure_listener(failure);
+  error->all(FLERR, PREFIX + failure);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -448,9 +455,16 @@ const NvalchemiContribution &PairNvalchemi::contribution() const
 
 /* ---------------------------------------------------------------------- */
 
-nvalchemi::Session &PairNvalchemi::session()
+NvalchemiParts PairNvalchemi::parts()
 {
-  return *impl->session;
+  return {*impl->session, impl->source, impl->graph, *impl->exchange};
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::on_failure(std::function<void(const std::string &)> listener)
+{
+  impl->failure_listener = std::move(listener);
 }
 
 /* ---------------------------------------------------------------------- */

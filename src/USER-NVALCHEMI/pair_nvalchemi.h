@@ -15,11 +15,15 @@ PairStyle(nvalchemi,PairNvalchemi);
 
 #include "pair.h"
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace nvalchemi {
+class MpiExchange;
 class Session;
+struct ModelSource;
 struct Evaluation;
 struct RankOutcome;
 }    // namespace nvalchemi
@@ -34,6 +38,18 @@ struct NvalchemiContribution {
   std::vector<double> atomic_energies;    // (nlocal,), 0 for atoms of unmapped types
   std::vector<double> forces;             // (nlocal, 3), ghost parts already brought home
   double virial[6] = {0.0};               // this rank's part: xx,yy,zz,xy,xz,yz
+  std::vector<double>
+      virials;    // (nlocal, 6), half of each edge's to either end; empty for models
+                  // that are no function of edge vectors
+};
+
+// what one instance works with, for who checks it; valid after pair_coeff
+
+struct NvalchemiParts {
+  nvalchemi::Session &session;
+  const nvalchemi::ModelSource &source;
+  const class NeighborGraph &graph;    // of the latest compute()
+  nvalchemi::MpiExchange &exchange;    // with the plan of the latest re-neighbouring
 };
 
 class PairNvalchemi : public Pair {
@@ -60,9 +76,11 @@ class PairNvalchemi : public Pair {
 
   const NvalchemiContribution &contribution() const;
 
-  // the model; valid after pair_coeff
+  NvalchemiParts parts();
 
-  nvalchemi::Session &session();
+  // called on all ranks before a compute() that failed stops them; null: nothing is
+
+  void on_failure(std::function<void(const std::string &)>);
 
   // position of an atom type in ModelCard::species, or -1 if the type is not mapped
 

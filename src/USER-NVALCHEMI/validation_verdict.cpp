@@ -4,43 +4,113 @@
 
 #include "fmt/format.h"
 
+#include <algorithm>
+
 using namespace LAMMPS_NS;
 
 namespace {
 
+constexpr std::size_t SHOWN = 3;    // atoms
+constexpr std::size_t SHOWN_RANKS = 8;
+
 const char *quantity_name(int k, bool has_volume)
 {
-  const char *names[4] = {"energy", "atomic energies", "forces", has_volume ? "stress" : "virial"};
+  const char *names[] = {"energy", "atomic energies", "forces", has_volume ? "stress" : "virial",
+                         "atomic virials"};
   return names[k];
 }
 
 const char *unit_name(int k, bool has_volume)
 {
-  const char *names[4] = {"eV", "eV", "eV/A", has_volume ? "eV/A^3" : "eV"};
+  const char *names[] = {"eV", "eV", "eV/A", has_volume ? "eV/A^3" : "eV", "eV"};
   return names[k];
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string describe_numbers(const ValidationVerdict &verdict)
+{
+  std::string text = "the decomposed run differs from the undecomposed model:";
+  for (int k = 0; k < ValidationVerdict::QUANTITIES; k++) {
+    if (verdict.passed(k)) continue;
+    text += fmt::format(" {} by {:.4g} {} (expected at most {:.4g}",
+                        quantity_name(k, verdict.has_volume), verdict.difference[k],
+                        unit_name(k, verdict.has_volume), verdict.tolerance[k]);
+    if (verdict.tag[k])
+      text += fmt::format("; largest at atom id {} on rank {}", verdict.tag[k], verdict.owner[k]);
+    text += "),";
+  }
+  text.back() = ';';
+  return text;
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string describe_errors(const nvalchemi::ErrorMap &errors)
+{
+  std::string text = " worst atoms:";
+  for (std::size_t k = 0; k < std::min(SHOWN, errors.worst.size()); k++) {
+    const auto &atom = errors.worst[k];
+    text += fmt::format("{} id {} on rank {} by {:.3g} eV/A", k > 0 ? "," : "", atom.atom,
+                        atom.rank, atom.force_error);
+    if (atom.face_distance) text += fmt::format(", {:.2f} A from a face", *atom.face_distance);
+  }
+  text += "; largest force error of rank";
+  const auto &ranks = errors.largest_of_rank;
+  for (std::size_t rank = 0; rank < std::min(SHOWN_RANKS, ranks.size()); rank++)
+    text += fmt::format("{} {}: {:.3g}", rank > 0 ? "," : "", rank, ranks[rank]);
+  return text + (ranks.size() > SHOWN_RANKS ? ", ...;" : ";");
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string describe_neighbors(const nvalchemi::Completeness &found)
+{
+  std::string text =
+      fmt::format(" {} atoms have other neighbours than they should ({} of {} edges seen)",
+                  found.atoms_wrong, found.edges_seen, found.edges_expected);
+  for (std::size_t k = 0; k < std::min(SHOWN, found.first.size()); k++)
+    text += fmt::format("{} atom id {} on rank {} sees {} of {}", k > 0 ? "," : ":",
+                        found.first[k].atom, found.first[k].rank, found.first[k].seen,
+                        found.first[k].expected);
+  if (found.atoms_owned_otherwise > 0)
+    text += fmt::format("; {} ids occur more than once", found.atoms_owned_otherwise);
+  return text + ";";
 }
 
 }    // namespace
 
 /* ---------------------------------------------------------------------- */
 
+bool ValidationVerdict::numbers_agree() const
+{
+  for (int k = 0; k < QUANTITIES; k++)
+    if (!passed(k)) return false;
+  return true;
+}
+
+/* ---------------------------------------------------------------------- */
+
 ValidationVerdict LAMMPS_NS::make_verdict(const GatheredSystem &gathered,
-                                          const nvalchemi::Deviations &deviations)
+                                          const nvalchemi::DecomposedRun &run)
 {
   ValidationVerdict verdict;
-  for (int k = 0; k < 4; k++) {
-    const auto &deviation = deviations[k];
+  for (std::size_t k = 0; k < run.quantities.size(); k++) {
+    const auto &deviation = run.quantities[k];
     verdict.compared[k] = deviation.compared;
     verdict.largest[k] = deviation.largest;
     verdict.difference[k] = deviation.compared ? deviation.difference : -1.0;
     verdict.tolerance[k] = deviation.tolerance;
     if (deviation.worst < 0) continue;
-    verdict.tag[k] = gathered.tags[deviation.worst];
-    verdict.owner[k] = gathered.owners[deviation.worst];
+    verdict.tag[k] = static_cast<tagint>(gathered.atoms.ids[deviation.worst]);
+    verdict.owner[k] = gathered.atoms.owners[deviation.worst];
   }
-  const bool *periodic = gathered.system.periodic;
+  const bool *periodic = gathered.atoms.system.periodic;
   verdict.has_volume = periodic[0] && periodic[1] && periodic[2];
-  verdict.natoms = gathered.system.size();
+  verdict.natoms = gathered.atoms.system.size();
+  verdict.complete = run.completeness.complete;
+  verdict.atoms_wrong = run.completeness.atoms_wrong;
+  verdict.exchange_good = run.plan.good;
   return verdict;
 }
 
@@ -55,7 +125,7 @@ std::string LAMMPS_NS::verdict_table(const ValidationVerdict &verdict, const std
                   "  {:<16}{:>8}{:>12}{:>13}{:>12}{:>10}{:>6}  verdict\n",
                   fix_id, step, verdict.natoms, nprocs, nprocs == 1 ? "" : "s", verdict.seconds,
                   "quantity", "unit", "largest", "difference", "tolerance", "atom id", "rank");
-  for (int k = 0; k < 4; k++) {
+  for (int k = 0; k < ValidationVerdict::QUANTITIES; k++) {
     text += fmt::format("  {:<16}{:>8}", quantity_name(k, verdict.has_volume),
                         unit_name(k, verdict.has_volume));
     if (!verdict.compared[k]) {
@@ -68,24 +138,26 @@ std::string LAMMPS_NS::verdict_table(const ValidationVerdict &verdict, const std
                         verdict.tag[k] ? std::to_string(verdict.owner[k]) : "-",
                         verdict.passed(k) ? "same" : "DIFFERENT");
   }
-  return text;
+  return text + fmt::format("  neighbours {}, exchange {}\n",
+                            verdict.complete ? "complete" : "INCOMPLETE",
+                            verdict.exchange_good ? "good" : "WRONG");
 }
 
 /* ---------------------------------------------------------------------- */
 
-std::string LAMMPS_NS::describe_differences(const ValidationVerdict &verdict)
+std::string LAMMPS_NS::describe_differences(const ValidationVerdict &verdict,
+                                            const nvalchemi::DecomposedRun &run)
 {
-  std::string text = "the decomposed run differs from the undecomposed model:";
-  for (int k = 0; k < 4; k++) {
-    if (verdict.passed(k)) continue;
-    text += fmt::format(" {} by {:.4g} {} (expected at most {:.4g}",
-                        quantity_name(k, verdict.has_volume), verdict.difference[k],
-                        unit_name(k, verdict.has_volume), verdict.tolerance[k]);
-    if (verdict.tag[k])
-      text += fmt::format("; largest at atom id {} on rank {}", verdict.tag[k], verdict.owner[k]);
-    text += "),";
-  }
-  text.back() = ';';
-  return text + " do not use these numbers: check the model's distribution spec, run on one rank, "
-                "or give the difference that you accept with keyword tolerance or absolute";
+  std::string text;
+  if (verdict.numbers_agree() && (!verdict.complete || !verdict.exchange_good))
+    text = "the decomposed run is not sound, although its numbers are those of the undecomposed "
+           "model:";
+  else if (verdict.numbers_agree())
+    text = "the decomposed run agrees with the undecomposed model, but the parts that were played "
+           "in one process do not;";
+  else
+    text = describe_numbers(verdict) + (run.errors ? describe_errors(*run.errors) : "");
+  if (!verdict.complete) text += describe_neighbors(run.completeness);
+  if (!verdict.exchange_good) text += " the exchange is wrong: " + run.plan.first + ";";
+  return text + " do not use these numbers";
 }

@@ -13,36 +13,45 @@
 
 namespace LAMMPS_NS {
 
-// of energy, atomic energies, forces and stress (virial unless periodic in three directions), in eV
-// and Angstrom; rank 0 broadcasts its bytes
+// of energy, atomic energies, forces, stress (virial unless periodic in three directions) and
+// atomic virials, in eV and Angstrom; rank 0 broadcasts its bytes
 
 struct ValidationVerdict {
-  double largest[4] = {0.0};       // absolute value of the reference
-  double difference[4] = {0.0};    // -1: not compared, the archive gives no reference
-  double tolerance[4] = {0.0};
+  static constexpr int QUANTITIES = 5;
+
+  double largest[QUANTITIES] = {0.0};       // absolute value of the reference
+  double difference[QUANTITIES] = {0.0};    // -1: not compared, there is no reference
+  double tolerance[QUANTITIES] = {0.0};
   double seconds = 0.0;
   bigint natoms = 0;
-  tagint tag[4] = {0};    // atom with the largest difference, 0: none
-  int owner[4] = {0};     // its rank
-  int compared[4] = {0};
+  bigint atoms_wrong = 0;          // with other neighbours than they have
+  tagint tag[QUANTITIES] = {0};    // atom with the largest difference, 0: none
+  int owner[QUANTITIES] = {0};     // its rank
+  int compared[QUANTITIES] = {0};
   int has_volume = 0;    // 1: stress, 0: virial
+  int complete = 1;      // every atom has its neighbours, once
+  int exchange_good = 1;
+  int parts_failed = 0;    // parts that were played in one process differ
 
   bool passed(int k) const { return !compared[k] || difference[k] <= tolerance[k]; }
-  bool passed() const { return passed(0) && passed(1) && passed(2) && passed(3); }
+  bool numbers_agree() const;
+  bool passed() const { return numbers_agree() && complete && exchange_good && !parts_failed; }
 };
 
 static_assert(std::is_trivially_copyable_v<ValidationVerdict>);
 
-ValidationVerdict make_verdict(const GatheredSystem &, const nvalchemi::Deviations &);
+// the run's quantities still name atoms by their place among the gathered ones
+
+ValidationVerdict make_verdict(const GatheredSystem &, const nvalchemi::DecomposedRun &);
 
 // the table of the log
 
 std::string verdict_table(const ValidationVerdict &, const std::string &fix_id, bigint step,
                           int nprocs);
 
-// what failed, where, by how much, and what to do
+// what failed, where and by how much
 
-std::string describe_differences(const ValidationVerdict &);
+std::string describe_differences(const ValidationVerdict &, const nvalchemi::DecomposedRun &);
 
 }    // namespace LAMMPS_NS
 

@@ -7,7 +7,7 @@ import scripted
 from simulation import read_thermo
 from suite import LONG, LammpsTest, main, model, models, one_line, scripted_model
 
-FIGURES = 13
+FIGURES = 17
 # fault -> what must show it: archives, or bodies of scripted networks that are sensitive to it
 FAULTS = {
     "drop_forward": ("toy_index_add", "mace_rand_f64", "d3bj_pbe", "SENDER_SCATTER"),
@@ -55,7 +55,10 @@ class Validate(LammpsTest):
             with self.subTest(model=archive.name):
                 run = self.run_fix("", archive=archive, structure=structure).require_success()
                 self.assertIn("64 atoms on 2 ranks against the undecomposed model", run.log)
-                self.assertEqual(run.log.count("same"), 4)
+                # virials of atoms exist where the model sees edge vectors
+                self.assertEqual(run.log.count("same"), 5 - run.log.count("not compared"))
+                self.assertLessEqual(run.log.count("not compared"), 1)
+                self.assertIn("neighbours complete, exchange good", run.log)
 
     def test_open_boundaries_compare_the_virial(self):
         for periodic in ((True, False, True), (False, False, False)):
@@ -97,7 +100,7 @@ class Validate(LammpsTest):
         self.assertIn("forces by", one_line(run.message))
 
     def test_warns_and_goes_on_if_asked(self):
-        run = self.run_fix("action warn", environment={"NVALCHEMI_FAULT": "drop_forward"})
+        run = self.run_fix("on_failure warn", environment={"NVALCHEMI_FAULT": "drop_forward"})
         run.require_success()
         self.assertRegex(one_line(run.output), "WARNING: .*differs from the undecomposed model")
 
@@ -106,7 +109,9 @@ class Validate(LammpsTest):
         self.assertRegex(
             one_line(run.message),
             r"step 0: .* forces by \S+ eV/A \(expected at most \S+; largest at atom "
-            r"id \d+ on rank [01]\).*run on one rank",
+            r"id \d+ on rank [01]\).* worst atoms: id \d+ on rank [01] by \S+ eV/A, "
+            r"\d+\.\d\d A from a face.*largest force error of rank 0: [^,]+, 1: [^;]+; .*"
+            r"Next: Do not change the spec: the same atoms on the same 2 ranks",
         )
 
     def test_figures(self):
@@ -133,9 +138,9 @@ class Validate(LammpsTest):
 
     def test_figures_of_a_failure(self):
         run = self.run_fix(
-            "action warn absolute 1e9 1e9 1e9 1e9",
+            "on_failure warn absolute 1e9 1e9 1e9 1e9",
             [
-                "thermo_style custom step f_check[3] f_check[7] f_check[9]",
+                "thermo_style custom step f_check[3] f_check[7] f_check[9] f_check[17]",
                 "thermo_modify format float %.17g",
                 "run 0",
             ],
@@ -144,7 +149,14 @@ class Validate(LammpsTest):
         thermo = read_thermo(run.require_success().log)[0]
         self.assertGreater(thermo["f_check[3]"][0], 1e-3)
         self.assertEqual(thermo["f_check[7]"][0], 1e9)
-        self.assertEqual(thermo["f_check[9]"][0], 1)
+        # the numbers are within the tolerance, but the exchange is checked by itself
+        self.assertEqual(thermo["f_check[9]"][0], 0)
+        self.assertEqual(thermo["f_check[17]"][0], 0)
+        self.assertRegex(
+            one_line(run.output),
+            "the decomposed run is not sound, although its numbers are those of the undecomposed "
+            "model: the exchange is wrong: rank 0 halo row 0",
+        )
 
     def test_tolerance_below_rounding_fails(self):
         for words in ("absolute 1e-300 1e-300 1e-300 1e-300", "absolute 1 1 0 1"):
@@ -154,7 +166,7 @@ class Validate(LammpsTest):
 
     def test_fault_that_appears_later_is_found_at_the_next_check(self):
         run = self.run_fix(
-            "every 3 absolute 1e-300 1e-300 1e-300 1e-300 action warn",
+            "every 3 absolute 1e-300 1e-300 1e-300 1e-300 on_failure warn",
             ["fix move all nve", "run 4"],
         )
         steps = re.findall(r"Validation by fix check at step (\d+)", run.require_success().log)
@@ -175,7 +187,7 @@ class Validate(LammpsTest):
         for name, atoms in (("first", "1:32"), ("second", "33:64"), ("both", "1:64")):
             lines += [
                 f"group {name} id {atoms}",
-                f"fix {name} {name} nvalchemi/validate action warn absolute 0 0 0 0",
+                f"fix {name} {name} nvalchemi/validate on_failure warn absolute 0 0 0 0",
             ]
         lines += ["thermo_style custom step f_first[3] f_second[3] f_both[3]", "run 0"]
         settings = self.toy.settings(ranks=2)
@@ -199,7 +211,7 @@ class Validate(LammpsTest):
         )
         for instance in (1, 2):
             run = self.run_fix(f"instance {instance}", pair_lines=lines).require_success()
-            self.assertEqual(run.log.count("same"), 4)
+            self.assertEqual(run.log.count("same"), 5)
         for words, text in (("", "use keyword instance"), ("instance 3", "got instance 3")):
             run = self.run_fix(words, pair_lines=lines)
             self.assertNotEqual(run.status, 0)
@@ -215,7 +227,7 @@ class Validate(LammpsTest):
             run = self.run_fix(
                 "", ["fix pull all addforce 0.1 0.2 0.3", "run 0"], pair_lines=lines, newton=newton
             ).require_success()
-            self.assertEqual(run.log.count("same"), 4)
+            self.assertEqual(run.log.count("same"), 5)
 
     def test_the_only_instance_under_hybrid_is_number_1(self):
         lines = (
@@ -233,13 +245,20 @@ class Validate(LammpsTest):
         for words, text in (
             ("every -1", "every: got -1, expected a whole number of steps"),
             ("every 0.5", "every: got 0.5, expected a whole number of steps"),
+            ("every other", "or 0 for set-up only, or once or rebalance"),
             ("tolerance 0", "tolerance: got 0, expected a number > 0"),
             ("tolerance tight", "tolerance: got tight, expected a number > 0"),
             ("absolute 1 1 1 -1", "absolute: got -1, expected numbers >= 0"),
             ("absolute 1 1", "absolute: got 2 values, expected 4"),
             ("absolute 1 1 x 1", "absolute: got x, expected numbers >= 0"),
-            ("action", "action: got 0 values, expected 1"),
-            ("action ignore", "action: got ignore, expected stop or warn"),
+            ("on_failure", "on_failure: got 0 values, expected 1"),
+            ("on_failure ignore", "on_failure: got ignore, expected error or warn"),
+            ("report check.txt", "report: got check.txt, expected the name of a file that ends"),
+            ("world_size 0", "world_size: got 0, expected a number of virtual ranks from 1"),
+            ("world_size two", "world_size: got two, expected a number of virtual ranks"),
+            ("report r.json autofix yes", "autofix: got yes, expected no, report or apply"),
+            ("autofix apply", "autofix: got no file for the spec that is found, expected keyword"),
+            ("report none/r.json", "report: none/r.json cannot be written; check that its folder"),
             ("instance 0", "instance: got 0, expected a number >= 1"),
             ("instance 2", "in pair_style nvalchemi; there is 1"),
             ("limit 0", "limit: got 0, expected a whole number of atoms >= 1"),

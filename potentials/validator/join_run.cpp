@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What a real run and the parts that were played in one process say together.
+#include <algorithm>
+
+#include "potentials/validator/decomposed_run.hpp"
+#include "potentials/validator/diagnosis.hpp"
+#include "potentials/validator/trace_report.hpp"
+
+namespace nvalchemi {
+
+namespace {
+
+/// Findings that rest on the run alone; the others need values from inside the model.
+constexpr const char* kOfTheRun[] = {"incomplete_edges", "exchange_plan", "atoms_permuted",
+                                     "reduced_precision"};
+constexpr const char* kUnexplained = "run_differs_from_parts";
+
+bool is_of_the_run(const Diagnostic& diagnostic) {
+    return std::any_of(std::begin(kOfTheRun), std::end(kOfTheRun),
+                       [&](const char* name) { return diagnostic.symptom == name; });
+}
+
+std::vector<Diagnostic> diagnose_run(const ModelCard& card, const DecomposedRun& run) {
+    AttemptEvidence evidence;
+    evidence.attempt.verdict = Verdict::Failed;
+    evidence.attempt.quantities = run.quantities;
+    evidence.ranks = run.ranks;
+    evidence.completeness = run.completeness;
+    evidence.plan = run.plan;
+    evidence.health = run.health;
+    evidence.errors = run.errors;
+    std::vector<Diagnostic> found;
+    for (auto& diagnostic : diagnose(card, evidence)) {
+        if (!is_of_the_run(diagnostic)) continue;
+        diagnostic.evidence.emplace_back("seen in the run itself");
+        found.push_back(std::move(diagnostic));
+    }
+    return found;
+}
+
+std::string parts_text(const TraceReport& report, const DecomposedRun& run) {
+    return run.same_parts ? "the same atoms on the same " + std::to_string(run.ranks) + " ranks"
+                          : std::to_string(report.ranks) + " virtual ranks";
+}
+
+bool played(const TraceReport& report) { return report.attempts[0].verdict != Verdict::Refused; }
+
+Blame blame_of(const TraceReport& report, const DecomposedRun& run, bool run_is_sound) {
+    const bool parts_pass = report.attempts[0].verdict == Verdict::Passed;
+    if (run.passed()) return parts_pass ? Blame::Nothing : Blame::Spec;
+    if (parts_pass) return Blame::Run;
+    if (!run_is_sound) return Blame::Both;
+    // a spec that is refused when it is loaded once more is no explanation of a run that began
+    return played(report) || !report.diagnostics.empty() ? Blame::Spec : Blame::Unknown;
+}
+
+Diagnostic unexplained(const TraceReport& report, const DecomposedRun& run) {
+    return {kUnexplained,
+            0.6,
+            {parts_text(report, run) + ", played in one process, reproduce the undecomposed model",
+             run.failure.empty() ? "neighbours and exchange of the run are right now"
+                                 : "the run stopped: " + run.failure},
+            "The spec is right and the fault is on the way from the model to LAMMPS, or on one "
+            "rank's side: run on one rank to see whether it goes away, and report it with this "
+            "file.",
+            {},
+            "[]"};
+}
+
+std::string action_on_spec(const TraceReport& report, const ProposedSpec& proposed) {
+    if (!proposes_spec(report)) return report.next_action;
+    const auto& found = report.diagnostics;
+    const std::string why = found.empty() ? "" : " " + found[0].advice;
+    if (proposed.file.empty()) return report.next_action;
+    if (proposed.apply)
+        return "Rerun with pair_style nvalchemi spec " + proposed.file +
+               ": that spec passes, the present one does not." + why;
+    return "The spec in " + proposed.file + " passes, the present one does not: look at it." + why;
+}
+
+std::string action_of(const TraceReport& report, const DecomposedRun& run,
+                      const std::vector<Diagnostic>& of_run, const ProposedSpec& proposed) {
+    const std::string advice = of_run.empty() ? "" : " " + of_run[0].advice;
+    switch (run.blame) {
+        case Blame::Nothing: return report.next_action;
+        case Blame::Run:
+            return "Do not change the spec: " + parts_text(report, run) +
+                   ", played in one process, reproduce the undecomposed model, so the fault is in "
+                   "the exchange, its plan or the neighbours of this run." +
+                   advice;
+        case Blame::Both:
+            return "The run's own exchange or neighbours are wrong, and the spec too." + advice +
+                   " Then: " + action_on_spec(report, proposed);
+        case Blame::Spec:
+            return (run.passed() ? "This run is right, but " + parts_text(report, run) +
+                                       ", played in one process, are not. "
+                                 : std::string()) +
+                   action_on_spec(report, proposed);
+        case Blame::Unknown: break;
+    }
+    return "The parts could not be played in one process: " + report.attempts[0].message +
+           (run.failure.empty() ? "" : " The run stopped: " + run.failure);
+}
+
+}  // namespace
+
+bool DecomposedRun::numbers_agree() const {
+    return failure.empty() && std::all_of(quantities.begin(), quantities.end(),
+                                          [](const auto& quantity) { return quantity.passed(); });
+}
+
+bool DecomposedRun::passed() const { return numbers_agree() && completeness.complete && plan.good; }
+
+const char* name_of(Blame blame) {
+    switch (blame) {
+        case Blame::Nothing: return "nothing";
+        case Blame::Spec: return "spec";
+        case Blame::Run: return "run";
+        case Blame::Both: return "both";
+        case Blame::Unknown: break;
+    }
+    return "unknown";
+}
+
+bool proposes_spec(const TraceReport& report) {
+    return report.attempts[0].verdict != Verdict::Passed &&
+           std::any_of(report.attempts.begin(), report.attempts.end(),
+                       [](const auto& attempt) { return attempt.verdict == Verdict::Passed; });
+}
+
+void join_run(TraceReport& report, const ModelCard& card, DecomposedRun run,
+              const ProposedSpec& proposed) {
+    std::vector<Diagnostic> of_run;
+    if (!run.passed()) of_run = diagnose_run(card, run);
+    run.blame = blame_of(report, run, of_run.empty());
+    if (run.blame == Blame::Run && of_run.empty()) of_run.push_back(unexplained(report, run));
+    report.next_action = action_of(report, run, of_run, proposed);
+    report.ok = report.ok && run.passed();
+    report.diagnostics.insert(report.diagnostics.begin(), of_run.begin(), of_run.end());
+    std::stable_sort(
+        report.diagnostics.begin(), report.diagnostics.end(),
+        [](const auto& left, const auto& right) { return left.confidence > right.confidence; });
+    report.run = std::move(run);
+}
+
+}  // namespace nvalchemi

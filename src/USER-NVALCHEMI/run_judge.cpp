@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+#include "run_judge.h"
+
+#include "model_source.h"
+#include "node_share.h"
+#include "pair_nvalchemi.h"
+
+#include <algorithm>
+#include <exception>
+#include <fstream>
+#include <stdexcept>
+
+#include "potentials/session.hpp"
+#include "potentials/validator/trace_report.hpp"
+#include "potentials/validator/validate_in_parts.hpp"
+#include "potentials/whole_system.hpp"
+#include "spec/write_mlip_spec.hpp"
+
+using namespace LAMMPS_NS;
+using nvalchemi::DecomposedRun;
+
+namespace {
+
+void write_file(const std::string &path, const std::string &text)
+{
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file)
+    throw std::runtime_error("keyword report: " + path +
+                             " cannot be written; check that its folder exists");
+}
+
+// run minus reference
+
+std::vector<double> force_errors(const nvalchemi::WholeEvaluation &whole,
+                                 const nvalchemi::DecomposedEvaluation &found)
+{
+  std::vector<double> errors = found.forces;
+  for (std::size_t k = 0; k < errors.size(); k++) errors[k] -= whole.forces[k];
+  return errors;
+}
+
+nvalchemi::ErrorMap map_errors(const GatheredSystem &gathered,
+                               const nvalchemi::WholeEvaluation &whole, const DecomposedRun &run,
+                               double cutoff)
+{
+  const nvalchemi::PlacedAtoms placed{gathered.atoms.owners, run.ranks,
+                                      gathered.atoms.face_distances, cutoff};
+  auto map = nvalchemi::map_errors(whole, gathered.decomposed, placed, run.quantities[1].tolerance,
+                                   run.quantities[2].tolerance);
+  for (auto &atom : map.worst) atom.atom = gathered.atoms.ids[atom.atom];
+  return map;
+}
+
+// by ids from now on
+
+void name_atoms(const GatheredSystem &gathered, DecomposedRun &run)
+{
+  for (auto &quantity : run.quantities)
+    if (quantity.worst >= 0) quantity.worst = gathered.atoms.ids[quantity.worst];
+}
+
+}    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+Judgement RunJudge::judge(PairNvalchemi *pair, const GatheredSystem &gathered, JudgedRun judged)
+{
+  const nvalchemi::OpenMPThreads guard(threads_);
+  Judgement judgement;
+  DecomposedRun &run = judged.run;
+  const double cutoff = pair->parts().session.card().cutoff;
+  run.ids = gathered.atoms.ids;
+  run.health = nvalchemi::judge_run_parts(gathered.parts, cutoff, run.skin);
+  if (judged.at_setup) explained_step_ = -1;
+  try {
+    if (run.failure.empty()) compare(pair, gathered, judged, judgement);
+  } catch (const std::exception &reason) {
+    run.failure = *reason.what() ? reason.what() : "unknown reason";
+    run.quantities.clear();
+    judgement.failure =
+        "the undecomposed reference could not be evaluated on rank 0: " + run.failure;
+  }
+  judgement.verdict = make_verdict(gathered, run);
+  name_atoms(gathered, run);
+
+  std::string next;
+  try {
+    if (is_reported(judged)) next = report(pair, gathered, judged, judgement);
+  } catch (const std::exception &reason) {
+    judgement.failure += (judgement.failure.empty() ? "" : "; ") + std::string(reason.what());
+  }
+  if (judgement.verdict.passed()) return judgement;
+  if (next.empty() && explained_step_ >= 0)
+    next = "see what was said of step " + std::to_string(explained_step_);
+  judgement.text = describe_differences(judgement.verdict, run) + ". Next: " + next;
+  return judgement;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void RunJudge::compare(PairNvalchemi *pair, const GatheredSystem &gathered, JudgedRun &judged,
+                       Judgement &judgement)
+{
+  auto &session = pair->parts().session;
+  const auto &card = session.card();
+  const auto &system = gathered.atoms.system;
+  const auto whole = nvalchemi::evaluate_whole(session, system);
+  if (judged.at_setup) {
+    const auto other = nvalchemi::evaluate_whole(session, system, /*edge_order=*/1);
+    noise_ = nvalchemi::measure_noise(system, whole, other);
+    virial_noise_ = nvalchemi::measure_atomic_virial_noise(whole, other);
+  }
+  DecomposedRun &run = judged.run;
+  const auto deviations =
+      nvalchemi::compare_evaluations(system, whole, gathered.decomposed, gathered.in_group,
+                                     session.precision(), noise_, options_.tolerance);
+  run.quantities.assign(deviations.begin(), deviations.end());
+  run.quantities.push_back(nvalchemi::compare_atomic_virials(system, whole, gathered.decomposed,
+                                                             gathered.in_group, session.precision(),
+                                                             virial_noise_, options_.tolerance));
+  run.completeness = nvalchemi::check_seen_neighbors(gathered.atoms, card.cutoff);
+  run.errors = map_errors(gathered, whole, run, card.cutoff);
+  judgement.force_errors = force_errors(whole, gathered.decomposed);
+}
+
+/* ----------------------------------------------------------------------
+   on request at set-up; else the first failure since
+------------------------------------------------------------------------- */
+
+bool RunJudge::is_reported(const JudgedRun &judged) const
+{
+  if (!judged.run.passed() && explained_step_ < 0) return true;
+  return judged.at_setup && (!options_.report.empty() || options_.world_size > 0);
+}
+
+/* ---------------------------------------------------------------------- */
+
+nvalchemi::ValidationRequest RunJudge::request(PairNvalchemi *pair, const GatheredSystem &gathered,
+                                               const DecomposedRun &run) const
+{
+  const nvalchemi::ModelSource &source = pair->parts().source;
+  nvalchemi::ValidationRequest request;
+  request.archive = source.archive;
+  request.session = source.options;
+  request.session.threads = threads_;
+  request.system = gathered.atoms.system;
+  request.names = gathered.atoms.ids;
+  request.ranks = options_.world_size > 0 ? options_.world_size : run.ranks;
+  if (options_.world_size == 0) request.owners = gathered.atoms.owners;
+  request.tolerance = options_.tolerance;
+
+  // a spec that is found takes effect in the next run, not in this one
+
+  request.autofix = options_.autofix == nvalchemi::AutoFix::No ? nvalchemi::AutoFix::No
+                                                               : nvalchemi::AutoFix::Report;
+  return request;
+}
+
+/* ----------------------------------------------------------------------
+   play the parts, write what was asked for; returns what to do next
+------------------------------------------------------------------------- */
+
+std::string RunJudge::report(PairNvalchemi *pair, const GatheredSystem &gathered,
+                             const JudgedRun &judged, Judgement &judgement)
+{
+  auto &session = pair->parts().session;
+  DecomposedRun run = judged.run;
+  run.same_parts = options_.world_size == 0;
+  const auto wanted = request(pair, gathered, run);
+  nvalchemi::TraceReport report;
+  try {
+    report = nvalchemi::validate_in_parts(wanted);
+  } catch (const std::exception &reason) {
+    report =
+        nvalchemi::report_of_refusal(wanted, session.card(), session.device_name(), reason.what());
+  }
+  const std::string file = nvalchemi::report_file(options_.report, run.step);
+  nvalchemi::ProposedSpec proposed;
+  proposed.apply = options_.autofix == nvalchemi::AutoFix::Apply;
+  if (options_.autofix != nvalchemi::AutoFix::No && nvalchemi::proposes_spec(report))
+    proposed.file = nvalchemi::spec_file_beside(file);
+  if (proposed.apply) report.autofix = "apply";
+  judgement.verdict.parts_failed = report.attempts[0].verdict == nvalchemi::Verdict::Failed;
+  if (!run.passed()) explained_step_ = run.step;
+  nvalchemi::join_run(report, session.card(), std::move(run), proposed);
+
+  judgement.page = nvalchemi::summarize(report);
+  std::string next = report.next_action;
+  if (!proposed.file.empty()) write_file(proposed.file, nvalchemi::write_mlip_spec(report.spec));
+  if (!file.empty()) {
+    write_file(file, nvalchemi::write_trace_report(report));
+    judgement.page += "report: " + file + "\n";
+    next += " Report: " + file;
+  }
+  return next;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* -*- c++ -*- ----------------------------------------------------------
+   What rank 0 does with a gathered system: reference, comparison, report
+------------------------------------------------------------------------- */
+
+#ifndef LMP_RUN_JUDGE_H
+#define LMP_RUN_JUDGE_H
+
+#include "gathered_system.h"
+#include "validate_options.h"
+#include "validation_verdict.h"
+
+#include "potentials/validator/decomposed_run.hpp"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace LAMMPS_NS {
+
+// what is judged
+
+struct JudgedRun {
+  nvalchemi::DecomposedRun
+      run;    // label, step, ranks, skin, plan, versions; failure, if it stopped
+  bool at_setup = false;
+};
+
+struct Judgement {
+  ValidationVerdict verdict;
+  std::string failure;                 // why there is no verdict; empty: there is one
+  std::string text;                    // of the error or warning; empty if all is well
+  std::string page;                    // for the log, beside the table; may be empty
+  std::vector<double> force_errors;    // (n, 3) run minus reference, in the order of ids
+};
+
+// not collective: for rank 0 alone
+
+class RunJudge {
+ public:
+  RunJudge(const nvalchemi::ValidateOptions &options) : options_(options) {}
+
+  void use_threads(int threads) { threads_ = threads; }
+  Judgement judge(class PairNvalchemi *, const GatheredSystem &, JudgedRun);
+
+ private:
+  void compare(PairNvalchemi *, const GatheredSystem &, JudgedRun &, Judgement &);
+  std::string report(PairNvalchemi *, const GatheredSystem &, const JudgedRun &, Judgement &);
+  nvalchemi::ValidationRequest request(PairNvalchemi *, const GatheredSystem &,
+                                       const nvalchemi::DecomposedRun &) const;
+  bool is_reported(const JudgedRun &) const;
+
+  const nvalchemi::ValidateOptions &options_;
+  int threads_ = 1;
+  std::array<double, 4> noise_ = {};    // measured at set-up
+  double virial_noise_ = 0.0;           // of atomic virials
+  bigint explained_step_ = -1;          // of the failure that was explained since the last set-up
+};
+
+}    // namespace LAMMPS_NS
+
+#endif
