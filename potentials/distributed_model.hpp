@@ -27,6 +27,10 @@ class DistributedModel {
     Evaluation evaluate(const AtomGraph& graph, HaloExchange& exchange, bool edge_moments = false,
                         const ValueObserver& observer = {}) const;
 
+    /// The energies alone, without their gradient: only what they need is run. Collective over the
+    /// ranks of `exchange`.
+    Evaluation evaluate_energies(const AtomGraph& graph, HaloExchange& exchange) const;
+
     const std::vector<PlannedExchange>& exchanges() const { return exchanges_; }
     /// Whether the pass took it that leaving out an element changes nothing else.
     bool varies_composition() const { return varies_composition_; }
@@ -46,6 +50,7 @@ class DistributedModel {
     torch::Device device_;
     FlatProgram program_;
     bool varies_composition_ = false;
+    bool energies_need_gradient_ = false;  ///< something before them differentiates
     int moment_degree_ = 0;
     std::vector<PlannedExchange> exchanges_;
     std::vector<AdapterUse> adapter_uses_;
@@ -55,6 +60,10 @@ class DistributedModel {
 
 /// The archive as it is, evaluated on a whole system without halo rows.
 Evaluation evaluate_undecomposed(const ModelCard& card, const torch::jit::Module& module,
+                                 const torch::Device& device, const AtomGraph& graph);
+
+/// Its energies alone; a model that computes forces itself does so all the same.
+Evaluation undecomposed_energies(const ModelCard& card, const torch::jit::Module& module,
                                  const torch::Device& device, const AtomGraph& graph);
 
 }  // namespace nvalchemi

@@ -46,8 +46,8 @@ void sleep_until_complete(MPI_Request request)
 /* ---------------------------------------------------------------------- */
 
 FixNvalchemiValidate::FixNvalchemiValidate(LAMMPS *lmp, int narg, char **arg) :
-    Fix(lmp, narg, arg), every(0), instance(0), limit(DEFAULT_LIMIT), action(STOP), threads(1),
-    pair(nullptr), noise{}, figures{}, compared_step(-1), due(false)
+    Fix(lmp, narg, arg), every(0), instance(0), limit(DEFAULT_LIMIT), action(STOP), mode(AUTO),
+    threads(1), pair(nullptr), noise{}, figures{}, compared_step(-1), due(false)
 {
   vector_flag = 1;
   size_vector = FIGURES;
@@ -112,11 +112,19 @@ void FixNvalchemiValidate::set_option(const std::string &keyword, char **value)
   } else if (keyword == "limit") {
     limit = utils::is_integer(value[0]) ? utils::bnumeric(FLERR, value[0], false, lmp) : 0;
     if (limit < 1) refuse(keyword, value[0], "a whole number of atoms >= 1");
+  } else if (keyword == "mode") {
+    const std::string word = value[0];
+    if (word != "auto" && word != "gathered" && word != "sampled")
+      refuse(keyword, value[0], "auto, gathered or sampled");
+    mode = word == "auto" ? AUTO : word == "gathered" ? GATHERED : SAMPLED;
   } else {
-    error->all(FLERR,
-               "fix nvalchemi/validate: got keyword '{}', expected every, tolerance, "
-               "absolute, action, instance or limit",
-               keyword);
+    std::string expected;
+    if (!sample.set(keyword, value[0], expected))
+      error->all(FLERR,
+                 "fix nvalchemi/validate: got keyword '{}', expected every, tolerance, "
+                 "absolute, action, instance, limit, mode, sample, seed, room or force_room",
+                 keyword);
+    if (!expected.empty()) refuse(keyword, value[0], expected.c_str());
   }
 }
 
@@ -255,11 +263,12 @@ void FixNvalchemiValidate::min_post_force(int vflag)
 void FixNvalchemiValidate::prepare()
 {
   const bigint natoms = count_mapped_atoms(lmp, pair);
-  if (natoms > limit)
+  const bool sampled = mode == SAMPLED || (mode == AUTO && natoms > limit);
+  if (!sampled && natoms > limit)
     error->all(FLERR,
                "fix nvalchemi/validate: got {} atoms, expected at most {} because rank 0 "
-               "evaluates all of them at once; validate a smaller system of the same kind, or "
-               "raise keyword limit as far as the memory of rank 0 reaches",
+               "evaluates all of them at once; use mode sampled, validate a smaller system of the "
+               "same kind, or raise keyword limit as far as the memory of rank 0 reaches",
                natoms, limit);
   const bigint selected = count_mapped_atoms(lmp, pair, groupbit);
   if (selected == 0)
@@ -267,6 +276,10 @@ void FixNvalchemiValidate::prepare()
                "fix nvalchemi/validate: got group {} with none of the pair style's atoms, expected "
                "at least one to compare energies and forces of",
                group->names[igroup]);
+  if (!sampled)
+    sampler.reset();
+  else if (!sampler)
+    sampler = std::make_unique<SampledValidation>(lmp, pair, sample, groupbit, threads, tolerance);
   pair->record_contribution(true);
 }
 
@@ -280,6 +293,7 @@ void FixNvalchemiValidate::compare(bool at_setup)
   pair->record_contribution(false);
   check_contribution();
   compared_step = update->ntimestep;
+  if (sampler) return compare_sampled(at_setup);
 
   std::string failure;
   ValidationVerdict verdict = judge_on_root(at_setup, failure);
@@ -296,6 +310,36 @@ void FixNvalchemiValidate::compare(bool at_setup)
   if (verdict.passed()) return;
   const std::string text = "fix nvalchemi/validate: step " + std::to_string(update->ntimestep) +
                            ": " + describe_differences(verdict);
+  if (action == STOP) error->all(FLERR, text);
+  if (comm->me == 0) error->warning(FLERR, text);
+}
+
+/* ----------------------------------------------------------------------
+   collective; without gathering the system
+------------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::compare_sampled(bool at_setup)
+{
+  SampledVerdict verdict;
+  std::string failure;
+  try {
+    verdict = sampler->check(at_setup);
+  } catch (const std::exception &reason) {
+    failure = reason.what();
+  }
+  if (!failure.empty())
+    error->all(FLERR,
+               "fix nvalchemi/validate: the undecomposed reference of sampled atoms could not be "
+               "evaluated: {}",
+               failure);
+
+  store(verdict.figures());
+  figures[PASSED] = verdict.passed() ? 1.0 : 0.0;
+  if (comm->me == 0 && (at_setup || !verdict.passed()))
+    utils::logmesg(lmp, sampled_report(verdict, id, update->ntimestep, comm->nprocs));
+  if (verdict.passed()) return;
+  const std::string text = "fix nvalchemi/validate: step " + std::to_string(update->ntimestep) +
+                           ": " + describe_sampled_differences(verdict);
   if (action == STOP) error->all(FLERR, text);
   if (comm->me == 0) error->warning(FLERR, text);
 }

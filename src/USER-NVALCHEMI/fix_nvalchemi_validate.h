@@ -11,11 +11,13 @@ FixStyle(nvalchemi/validate,FixNvalchemiValidate);
 
 #include "fix.h"
 
+#include "sampled_validation.h"
 #include "validation_verdict.h"
 
 #include "potentials/validation.hpp"
 
 #include <array>
+#include <memory>
 #include <string>
 
 namespace LAMMPS_NS {
@@ -54,11 +56,15 @@ class FixNvalchemiValidate : public Fix {
   };
 
   enum Action { STOP, WARN };
+  enum Mode { AUTO, GATHERED, SAMPLED };    // AUTO: gathered up to the limit
 
   int every;       // 0: only at set-up
   int instance;    // of the pair style under hybrid, 0: the only one
   bigint limit;    // largest number of atoms to gather
   Action action;
+  Mode mode;
+  SampleSettings sample;
+  std::unique_ptr<SampledValidation> sampler;    // null: the comparison to come is gathered
   nvalchemi::ValidationTolerance tolerance;
   int threads;    // of the reference evaluation on rank 0
 
@@ -76,6 +82,7 @@ class FixNvalchemiValidate : public Fix {
   bool is_due() const;
   void prepare();
   void compare(bool at_setup);
+  void compare_sampled(bool at_setup);
   void check_contribution() const;
   ValidationVerdict judge_on_root(bool at_setup, std::string &failure);
   void share(ValidationVerdict &, std::string &failure);

@@ -37,6 +37,7 @@ class MpiExchange final : public HaloExchange {
 
   MPI_Comm communicator() const { return transport_.communicator(); }
   void set_plan(HaloPlan plan);
+  const HaloPlan &plan() const { return transport_.plan(); }
   void plant_fault(Fault fault) { fault_ = fault; }
 
   // between these two, each call is checked against the schedule and recorded; end_evaluation()

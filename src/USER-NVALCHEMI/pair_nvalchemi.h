@@ -19,12 +19,15 @@ PairStyle(nvalchemi,PairNvalchemi);
 #include <vector>
 
 namespace nvalchemi {
+class MpiExchange;
 class Session;
 struct Evaluation;
 struct RankOutcome;
 }    // namespace nvalchemi
 
 namespace LAMMPS_NS {
+
+class NeighborGraph;
 
 // what one instance of the style added on this rank, in LAMMPS's units;
 // other styles and fixes that share atom->f have no part in it
@@ -63,6 +66,18 @@ class PairNvalchemi : public Pair {
   // the model; valid after pair_coeff
 
   nvalchemi::Session &session();
+
+  // what the latest compute() evaluated and the exchange that it used, for checks of the
+  // decomposition itself
+
+  const NeighborGraph &graph() const;
+  nvalchemi::MpiExchange &exchange();
+
+  // energies (eV) of the owned rows of graph() with all atoms, ghosts too, at positions `x` (nall, 3)
+  // that differ from LAMMPS's by less than the skin. LAMMPS's arrays, the record and graph() stay
+  // as they are. Collective; a failure of one rank is an error of all.
+
+  std::vector<double> energies_at(const double *const *x);
 
   // position of an atom type in ModelCard::species, or -1 if the type is not mapped
 
