@@ -13,6 +13,7 @@
 #include "lammps.h"
 
 #include "potentials/lattice.hpp"
+#include "potentials/session.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -26,13 +27,23 @@ using Kind = nvalchemi::ExchangeEvent::Kind;
 
 namespace {
 
-// the calls below, in their order
+// the calls of each part below
 
-const std::vector<nvalchemi::ExchangeEvent> SCHEDULE = {{Kind::Forward, 1},
-                                                        {Kind::Forward, 3},
-                                                        {Kind::Reverse, 2},
-                                                        {Kind::Reverse, 1},
-                                                        {Kind::Forward, 1}};
+using Calls = std::vector<nvalchemi::ExchangeEvent>;
+const Calls FORWARD = {{Kind::Forward, 1}, {Kind::Forward, 3}};
+const Calls REVERSE = {{Kind::Reverse, 2}};
+const Calls CORRECT = {{Kind::Reverse, 1}, {Kind::Forward, 1}};
+
+// whether an evaluation makes calls of these kinds in a row
+
+bool makes(const Calls &schedule, const std::vector<Kind> &kinds)
+{
+  const auto same = [](const nvalchemi::ExchangeEvent &event, Kind kind) {
+    return event.kind == kind;
+  };
+  return std::search(schedule.begin(), schedule.end(), kinds.begin(), kinds.end(), same) !=
+         schedule.end();
+}
 
 constexpr double NOTHING_YET = -1.0;
 constexpr double PLACE_TOLERANCE = 1e-6;    // Angstrom; LAMMPS adds the shifts of ghosts in turn
@@ -49,14 +60,17 @@ class PlanCheck {
     length_ = pair->angstrom_per_length();
   }
 
-  void run()
+  // each part is a piece of an evaluation if the model's evaluations have such calls; if not, it is
+  // what brings forces home
+
+  void run(const Calls &schedule)
   {
-    exchange_.begin_evaluation(SCHEDULE);
-    forward_ids();
-    forward_places();
-    reverse_ones();
-    correct();
-    exchange_.end_evaluation();
+    in_evaluation(makes(schedule, {Kind::Forward}), FORWARD, [&] {
+      forward_ids();
+      forward_places();
+    });
+    in_evaluation(makes(schedule, {Kind::Reverse}), REVERSE, [&] { reverse_ones(); });
+    in_evaluation(makes(schedule, {Kind::Reverse, Kind::Forward}), CORRECT, [&] { correct(); });
     if (wrong_ == 0) check_edges();
   }
 
@@ -80,6 +94,14 @@ class PlanCheck {
     if (wrong_++ > 0) return;
     first_ = (row < owned_ ? "owned row " : "halo row ") + std::to_string(row) + " (atom id " +
              std::to_string(id(row)) + "): got " + got + ", expected " + expected;
+  }
+
+  template <typename Part>
+  void in_evaluation(bool is_part_of_one, const Calls &calls, const Part &part)
+  {
+    if (is_part_of_one) exchange_.begin_evaluation(calls);
+    part();
+    if (is_part_of_one) exchange_.end_evaluation();
   }
 
   void forward_ids();
@@ -205,7 +227,7 @@ PlanVerdict LAMMPS_NS::check_plan(LAMMPS *lmp, PairNvalchemi *pair)
   PlanCheck check(lmp, pair);
   nvalchemi::RankOutcome outcome;
   try {
-    check.run();
+    check.run(pair->session().schedule());
   } catch (const std::exception &problem) {
     outcome.failure = problem.what();
     outcome.caused_by_peer = exchange.peer_failed();

@@ -8,7 +8,7 @@
      reverse of ones:       each owner gets one for each copy of its row,
                             and the copies are zero afterwards
      reverse of ids:        and each of them came from its own copies
-     reverse, then forward: owner and copies hold the same sum
+     reverse, then forward: owner and copies hold one sum
 ------------------------------------------------------------------------- */
 
 #ifndef LMP_PLAN_CHECK_H
