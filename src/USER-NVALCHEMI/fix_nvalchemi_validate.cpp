@@ -156,6 +156,7 @@ void FixNvalchemiValidate::init()
                "forces at once; use run_style verlet",
                update->integrate_style);
   find_pair();
+  sampler.reset();    // the pair style may be another one
   threads = nvalchemi::threads_for_rank(world);
 }
 

@@ -99,7 +99,7 @@ SampledVerdict SampledValidation::check(bool first)
 
   auto choice = sample_atoms(lmp_, pair_, groupbit_, settings_.seed, step, settings_.count);
   const SurroundingsCollector collector(lmp_, pair_);
-  if (first) find_reach(collector, choice);
+  if (first || !reach_known_) find_reach(collector, choice);
   verdict.hops = reach_.hops;
   verdict.cutoff = pair_->session().card().cutoff;
   verdict.beyond_reach = beyond_reach_;
@@ -150,6 +150,7 @@ void SampledValidation::find_reach(const SurroundingsCollector &collector,
     failure = problem.what();
   }
   agree(failure);
+  reach_known_ = true;
   no_reach_.clear();
   beyond_reach_ = -1.0;
   noise_known_ = false;

@@ -22,7 +22,7 @@
 namespace LAMMPS_NS {
 
 struct SampleSettings {
-  std::int64_t count = 16;           // atoms of each rank; more where it has more strata
+  std::int64_t count = 32;           // atoms of each rank; more where it has more strata
   std::int64_t room = 20000;         // atoms around one of them
   std::int64_t force_room = 2000;    // atoms around those of a rank whose forces are evaluated
   std::uint64_t seed = 1;
@@ -39,8 +39,8 @@ class SampledValidation {
                     int groupbit, int threads, const nvalchemi::ValidationTolerance &tolerance);
 
   // Judge the latest recorded contribution. Collective; throws the same std::runtime_error on every
-  // rank if the undecomposed model cannot be evaluated. `first`: find out how far energies reach
-  // and how large rounding is.
+  // rank if the undecomposed model cannot be evaluated. `first`: find out anew how far energies
+  // reach and how large rounding is.
 
   SampledVerdict check(bool first);
 
@@ -78,6 +78,7 @@ class SampledValidation {
   int me_ = 0;
 
   nvalchemi::Reach reach_;
+  bool reach_known_ = false;
   std::string no_reach_;    // why nothing can be evaluated alone; empty if it can
   bool noise_known_ = false;
   double beyond_reach_ = -1.0, energy_noise_ = 0.0, force_noise_ = 0.0;
