@@ -247,21 +247,25 @@ SampledValidation::force_sample(std::int64_t row, const nvalchemi::WholeSystem &
   return sample;
 }
 
-/* ---------------------------------------------------------------------- */
+/* ----------------------------------------------------------------------
+   one sampled atom of each rank after the other, one of each stratum first
+------------------------------------------------------------------------- */
 
 void SampledValidation::compare_energies(const SurroundingsCollector &collector,
                                          nvalchemi::SampleChoice &choice, SampledVerdict &verdict)
 {
   auto &quantity = verdict.energies;
   std::vector<Sample> samples;
-  std::int64_t skipped = 0;
+  std::int64_t skipped = 0, used = 0;
   const auto rounds = static_cast<std::size_t>(largest_of(choice.rows.size()));
   for (std::size_t k = 0; k < rounds; k++) {
     const bool mine = k < choice.rows.size();
     Center center;
-    if (mine) center = center_at(choice.rows[k].row, reach_.hops, settings_.room);
+    if (mine && (k < choice.strata.size() || used < settings_.room))
+      center = center_at(choice.rows[k].row, reach_.hops, settings_.room);
     std::int64_t found = 0;
     const auto surroundings = collector.collect(center, found);
+    used += surroundings.size();
     std::string failure;
     try {
       if (surroundings.size() > 0)

@@ -22,9 +22,17 @@
 namespace LAMMPS_NS {
 
 struct SampleSettings {
-  std::int64_t count = 32;           // atoms of each rank; more where it has more strata
-  std::int64_t room = 20000;         // atoms around one of them
-  std::int64_t force_room = 2000;    // atoms around those of a rank whose forces are evaluated
+  // atoms of each rank; more where it has more strata
+
+  std::int64_t count = 32;
+
+  // atoms around one of them, and around all of them together once each stratum has one
+
+  std::int64_t room = 20000;
+
+  // atoms around those of a rank whose forces are evaluated
+
+  std::int64_t force_room = 2000;
   std::uint64_t seed = 1;
 
   // take the value of a keyword of the fix; false if it is none of these. `expected` is filled if

@@ -35,8 +35,7 @@ std::string quantity_line(const char *name, const char *unit, const SampledQuant
                   quantity.largest, unit, quantity.difference, quantity.tolerance, place(quantity),
                   verdict_word(quantity.passed()));
   if (quantity.skipped > 0)
-    text +=
-        fmt::format("    {} more left out: their surroundings have no room\n", quantity.skipped);
+    text += fmt::format("    {} more were drawn and left out for want of room\n", quantity.skipped);
   return text;
 }
 
