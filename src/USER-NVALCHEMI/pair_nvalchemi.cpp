@@ -455,7 +455,7 @@ nvalchemi::Session &PairNvalchemi::session()
 
 /* ---------------------------------------------------------------------- */
 
-const NeighborGraph &PairNvalchemi::graph() const
+NeighborGraph &PairNvalchemi::graph()
 {
   return impl->graph;
 }
@@ -465,31 +465,6 @@ const NeighborGraph &PairNvalchemi::graph() const
 nvalchemi::MpiExchange &PairNvalchemi::exchange()
 {
   return *impl->exchange;
-}
-
-/* ---------------------------------------------------------------------- */
-
-std::vector<double> PairNvalchemi::energies_at(const double *const *x)
-{
-  nvalchemi::MpiExchange &exchange = *impl->exchange;
-  AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, x, atom->type};
-  std::vector<double> energies;
-  nvalchemi::RankOutcome outcome;
-  exchange.begin_evaluation(impl->session->energy_schedule());
-  try {
-    const nvalchemi::OpenMPThreads guard(impl->threads);
-    const nvalchemi::AtomGraph &moved = impl->graph.update(atoms, domain->h);
-    energies = impl->session->evaluate_energies(moved, exchange).atomic_energies;
-    exchange.end_evaluation();
-    atoms.x = atom->x;
-    impl->graph.update(atoms, domain->h);
-  } catch (const std::exception &problem) {
-    outcome.failure = problem.what();
-    outcome.caused_by_peer = exchange.peer_failed();
-    exchange.finish_poisoned();
-  }
-  stop_together(outcome);
-  return energies;
 }
 
 /* ---------------------------------------------------------------------- */

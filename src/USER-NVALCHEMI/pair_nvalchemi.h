@@ -68,16 +68,10 @@ class PairNvalchemi : public Pair {
   nvalchemi::Session &session();
 
   // what the latest compute() evaluated and the exchange that it used, for checks of the
-  // decomposition itself
+  // decomposition itself; whoever changes the graph restores it
 
-  const NeighborGraph &graph() const;
+  NeighborGraph &graph();
   nvalchemi::MpiExchange &exchange();
-
-  // energies (eV) of the owned rows of graph() with all atoms, ghosts too, at positions `x` (nall, 3)
-  // that differ from LAMMPS's by less than the skin. LAMMPS's arrays, the record and graph() stay
-  // as they are. Collective; a failure of one rank is an error of all.
-
-  std::vector<double> energies_at(const double *const *x);
 
   // position of an atom type in ModelCard::species, or -1 if the type is not mapped
 

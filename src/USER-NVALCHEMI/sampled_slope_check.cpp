@@ -3,8 +3,11 @@
 #include "sampled_validation.h"
 
 #include "mpi_check.h"
+#include "mpi_exchange.h"
 #include "neighbor_graph.h"
+#include "node_share.h"
 #include "pair_nvalchemi.h"
+#include "rank_agreement.h"
 
 #include "atom.h"
 #include "domain.h"
@@ -18,6 +21,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <exception>
 
 using namespace LAMMPS_NS;
 
@@ -65,6 +69,37 @@ enum Sum { PROJECTION, FORCE_SQUARE, MOVABLE, ENERGY_SQUARE, SLOPE, SUMS };
 }    // namespace
 
 /* ----------------------------------------------------------------------
+   energies (eV) of the owned rows with all atoms, ghosts too, at positions
+   `x` (nall, 3) that differ from LAMMPS's by less than the skin. Collective.
+------------------------------------------------------------------------- */
+
+std::vector<double> SampledValidation::energies_at(const double *const *x)
+{
+  const auto *atom = lmp_->atom;
+  NeighborGraph &graph = pair_->graph();
+  nvalchemi::MpiExchange &exchange = pair_->exchange();
+  AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, x, atom->type};
+  std::vector<double> energies;
+  nvalchemi::RankOutcome outcome;
+  exchange.begin_evaluation(pair_->session().energy_schedule());
+  try {
+    const nvalchemi::OpenMPThreads guard(threads_);
+    energies = pair_->session()
+                   .evaluate_energies(graph.update(atoms, lmp_->domain->h), exchange)
+                   .atomic_energies;
+    exchange.end_evaluation();
+    atoms.x = atom->x;
+    graph.update(atoms, lmp_->domain->h);
+  } catch (const std::exception &problem) {
+    outcome.failure = problem.what();
+    outcome.caused_by_peer = exchange.peer_failed();
+    exchange.finish_poisoned();
+  }
+  agree(outcome);
+  return energies;
+}
+
+/* ----------------------------------------------------------------------
    collective; LAMMPS's positions stay
 ------------------------------------------------------------------------- */
 
@@ -103,8 +138,7 @@ void SampledValidation::compare_slope(bigint step, SampledVerdict &verdict)
 
   std::array<std::vector<double>, 4> energies;
   for (std::size_t p = 0; p < points.size(); p++)
-    energies[p] =
-        pair_->energies_at(DisplacedPositions(*lmp_->atom, u, points[p].step / length).x());
+    energies[p] = energies_at(DisplacedPositions(*lmp_->atom, u, points[p].step / length).x());
   mine[SLOPE] = nvalchemi::slope_of(points, energies);
   NVALCHEMI_MPI(MPI_Allreduce(mine, all, SUMS, MPI_DOUBLE, MPI_SUM, comm_));
 

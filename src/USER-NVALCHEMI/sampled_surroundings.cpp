@@ -120,7 +120,9 @@ std::vector<SurroundingAtom> SurroundingsCollector::atoms_near(const Center &cen
     const double reach = center.reach / lattice_.height(k);
     first[k] = std::ceil(middle[k] - reach - high_[k]);
     last[k] = std::floor(middle[k] + reach - low_[k]);
-    if (!lattice_.periodic[k]) first[k] = last[k] = 0;
+    if (lattice_.periodic[k]) continue;
+    first[k] = std::max<std::int64_t>(first[k], 0);
+    last[k] = std::min<std::int64_t>(last[k], 0);
   }
   const double most = center.reach * center.reach;
   nvalchemi::Integer3 image;

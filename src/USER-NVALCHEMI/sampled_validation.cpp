@@ -8,7 +8,6 @@
 #include "neighbor_graph.h"
 #include "node_share.h"
 #include "pair_nvalchemi.h"
-#include "rank_agreement.h"
 #include "sampled_atoms.h"
 
 #include "atom.h"
@@ -149,7 +148,7 @@ void SampledValidation::find_reach(const SurroundingsCollector &collector,
   } catch (const std::exception &problem) {
     failure = problem.what();
   }
-  agree(failure);
+  agree({failure});
   reach_known_ = true;
   no_reach_.clear();
   beyond_reach_ = -1.0;
@@ -171,7 +170,7 @@ void SampledValidation::find_reach(const SurroundingsCollector &collector,
     } catch (const std::exception &problem) {
       failure = problem.what();
     }
-    agree(failure);
+    agree({failure});
     beyond_reach_ = largest_of(std::isnan(change) ? HUGE_VAL : change);
     energy_noise_ = largest_of(energy_noise_);
     scale = largest_of(scale);
@@ -273,7 +272,7 @@ void SampledValidation::compare_energies(const SurroundingsCollector &collector,
     } catch (const std::exception &problem) {
       failure = problem.what();
     }
-    agree(failure);
+    agree({failure});
     if (!mine || surroundings.size() > 0) continue;
     ++skipped;
     for (auto &stratum : choice.strata)
@@ -315,7 +314,7 @@ void SampledValidation::compare_forces(const SurroundingsCollector &collector,
     } catch (const std::exception &problem) {
       failure = problem.what();
     }
-    agree(failure);
+    agree({failure});
   }
   judge(quantity, FORCES, samples, largest_of(force_noise_));
   if (quantity.atoms == 0)
@@ -377,10 +376,8 @@ void SampledValidation::count_strata(const std::vector<nvalchemi::StratumCount> 
 
 /* ---------------------------------------------------------------------- */
 
-void SampledValidation::agree(const std::string &failure) const
+void SampledValidation::agree(const nvalchemi::RankOutcome &outcome) const
 {
-  nvalchemi::RankOutcome outcome;
-  outcome.failure = failure;
   const std::string text = nvalchemi::agree_on_failure(comm_, outcome);
   if (!text.empty()) throw std::runtime_error(text);
 }

@@ -8,6 +8,7 @@
 #ifndef LMP_SAMPLED_VALIDATION_H
 #define LMP_SAMPLED_VALIDATION_H
 
+#include "rank_agreement.h"
 #include "sampled_surroundings.h"
 #include "sampled_verdict.h"
 
@@ -73,7 +74,8 @@ class SampledValidation {
   void judge(SampledQuantity &, int kind, const std::vector<Sample> &, double noise) const;
   void count_strata(const std::vector<nvalchemi::StratumCount> &, SampledVerdict &) const;
   void compare_slope(bigint step, SampledVerdict &);
-  void agree(const std::string &failure) const;
+  std::vector<double> energies_at(const double *const *x);
+  void agree(const nvalchemi::RankOutcome &) const;
   double largest_of(double mine) const;
   std::int64_t sum_of(std::int64_t mine) const;
 

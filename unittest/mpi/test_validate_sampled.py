@@ -105,12 +105,18 @@ class ValidateSampled(LammpsTest):
             self.assertRegex(text, r"  forces: \d+ atoms, each alone with .* within 4 steps")
 
     def test_box_kinds_and_decompositions(self):
+        overlay = (
+            "pair_style hybrid/overlay nvalchemi lj/cut 5.0",
+            f'pair_coeff * * nvalchemi "{self.toy.archive}" Na Cl',
+            "pair_coeff * * lj/cut 0.1 2.5",
+        )
         for note, options in (
             ("open", {"structure": self.structure.opened((True, False, True))}),
             ("cluster", {"structure": self.structure.opened((False, False, False))}),
             ("longer", {"structure": self.structure.repeated((3, 1, 1)), "ranks": 3}),
             ("newton off", {"newton": "off"}),
             ("units", {"units": "real"}),
+            ("beside another style", {"pair_lines": overlay}),
             ("tiled", {"comm": "tiled", "skin": 0.5}),
         ):
             with self.subTest(note):
@@ -197,6 +203,11 @@ class ValidateSampled(LammpsTest):
             r"atomic energies by \S+ eV \(expected at most \S+; largest at atom id \d+ on rank "
             r"[01]\), all forces along a random direction differ from the slope of the energy by",
         )
+
+    def test_group_selects_the_atoms_that_count(self):
+        lines = ["group few id 1:3", "fix few few nvalchemi/validate mode sampled", "run 0"]
+        text = self.assert_passes(self.run_fix("action warn", lines))
+        self.assertIn("atomic energies: 3 atoms, each alone", text)
 
     def test_sample_follows_from_the_seed(self):
         def worst(seed):

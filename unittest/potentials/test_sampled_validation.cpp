@@ -114,6 +114,24 @@ TEST(ChooseSample, DependsOnKeysAndNotOnTheOrderOfRows) {
     EXPECT_NE(rows_of(choose_sample(three_strata(), keys(10, 2), 5)), choice);
 }
 
+TEST(ChooseSample, FindsOneWrongRowInTenOfAStratumAtThirtyRows) {
+    Stratum stratum{4, {}};
+    for (std::int64_t row = 0; row < 1000; ++row) stratum.rows.push_back(row);
+    const auto detections = [&](std::int64_t count) {
+        int found = 0;
+        for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+            const auto choice = choose_sample({stratum}, keys(1000, seed), count);
+            found += std::any_of(choice.rows.begin(), choice.rows.end(),
+                                 [](const SampledRow& sampled) { return sampled.row < 100; });
+        }
+        return found;
+    };
+
+    // 1 - 0.9^30 = 95.8 %, and 41 % for five rows
+    EXPECT_GT(detections(30), 370);
+    EXPECT_LT(detections(5), 220);
+}
+
 TEST(BoundOnWrong, IsThreeOverTheSampleAndZeroForAll) {
     EXPECT_DOUBLE_EQ(bound_on_wrong(1000, 30), 0.1);
     EXPECT_EQ(bound_on_wrong(1000, 2), 1.0);
