@@ -138,11 +138,12 @@ class ValidateSampled(LammpsTest):
 
     def test_report_says_what_was_looked_at(self):
         text = self.assert_passes(self.run_fix())
+        steps = self.toy.exchanges + 1
         self.assertRegex(text, r"exchanges: all [1-9]\d* halo rows of all ranks")
-        self.assertRegex(text, r"atomic energies: 8 atoms, each alone with .* within 3 steps")
+        self.assertRegex(text, rf"energies: 8 atoms, each alone with .* within {steps} steps")
         self.assertRegex(text, r"2 strata .* at least 4 atoms of each; .* 3/K = 0.38")
         self.assertIn("one step is 5 Angstrom at most; one step more changes", text)
-        self.assertIn("forces: not compared: more than 800 atoms within 6 steps", text)
+        self.assertIn(f"forces: not compared: more than 800 atoms within {2 * steps} steps", text)
         self.assertIn("taken from the run, not checked", text)
         self.assertIn("not seen: wrong energies of atoms outside of the sample", text)
 
@@ -224,7 +225,7 @@ class ValidateSampled(LammpsTest):
         text = self.assert_passes(self.run_fix(skin=0.001), (EXCHANGES, ENERGIES))
         self.assertIn("not compared: it moves atoms by up to", text)
         text = self.assert_passes(self.run_fix("mode sampled room 10"), (EXCHANGES, SLOPE))
-        self.assertIn("more than 10 atoms within 3 steps of an atom; raise keyword room", text)
+        self.assertRegex(text, r"more than 10 atoms within \d steps of an atom; raise keyword room")
 
     def test_figures(self):
         figures = " ".join(f"f_check[{k + 1}]" for k in range(13))
