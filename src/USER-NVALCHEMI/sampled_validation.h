@@ -25,7 +25,7 @@ namespace LAMMPS_NS {
 struct SampleSettings {
   // atoms of each rank; more where it has more strata
 
-  std::int64_t count = 16;
+  std::int64_t count = 12;
 
   // atoms around one of them, and around all of them together once each stratum has one
 
