@@ -206,4 +206,11 @@ Evaluation consolidate(const ModelCard& card, const AtomGraph& graph, const Mode
     return consolidation.take();
 }
 
+Evaluation consolidate_energies(const ModelCard& card, const AtomGraph& graph,
+                                const ModelInputs& inputs, const Tensor& energies) {
+    Consolidation consolidation(card, graph, inputs);
+    consolidation.add(*card.find_output(OutputRole::AtomicEnergies), energies);
+    return consolidation.take();
+}
+
 }  // namespace nvalchemi

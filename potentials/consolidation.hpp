@@ -31,6 +31,10 @@ Evaluation consolidate(const ModelCard& card, const AtomGraph& graph, const Mode
                        const std::vector<torch::Tensor>& outputs, const torch::Tensor& token,
                        const MomentRequest* moments = nullptr);
 
+/// The energies alone: what consolidate() does with `energies`, the output of that role.
+Evaluation consolidate_energies(const ModelCard& card, const AtomGraph& graph,
+                                const ModelInputs& inputs, const torch::Tensor& energies);
+
 }  // namespace nvalchemi
 
 #endif

@@ -95,6 +95,19 @@ ObservedValue fingerprint(const torch::Tensor& tensor, int dimension, std::int64
     return observed;
 }
 
+/// Place of the per-atom energies among the outputs; every card has them.
+std::size_t energies_output_of(const ModelCard& card) {
+    return static_cast<std::size_t>(card.find_output(OutputRole::AtomicEnergies) -
+                                    card.outputs.data());
+}
+
+std::vector<c10::IValue> tensors_of(const ModelInputs& inputs) {
+    std::vector<c10::IValue> values;
+    for (const auto& bound : inputs.bound)
+        if (bound.value.isTensor()) values.push_back(bound.value);
+    return values;
+}
+
 double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -114,7 +127,11 @@ DistributedModel::DistributedModel(const ModelCard& card, const torch::jit::Modu
     if (card.dtype == "float64") rounds_at_ = traced.rounds_at;
     note_observables(traced);
     if (edge_moments) moment_degree_ = scale_sender_gathers(traced);
+    const auto effects = traced.effects;
     program_ = std::move(traced.program);
+    const auto length = program_.length_of(energies_output_of(card_));
+    for (std::size_t at = 0; at < std::min(length, effects.size()); ++at)
+        energies_need_gradient_ |= effects[at].differentiates;
 }
 
 /// Values that a run can show: floating point, over rows or of the whole system, and not made from
@@ -189,9 +206,7 @@ Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exch
     const ExchangeScope exchange_scope(exchange);
     try {
         const auto inputs = make_model_inputs(card_, graph, device_);
-        std::vector<c10::IValue> values;
-        for (const auto& bound : inputs.bound)
-            if (bound.value.isTensor()) values.push_back(bound.value);
+        const auto values = tensors_of(inputs);
         const bool with_moments = edge_moments && moment_degree_ > 0;
         const MomentRequest moments{
             torch::ones({with_moments ? graph.n_edges : 0},
@@ -208,6 +223,21 @@ Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exch
     }
 }
 
+Evaluation DistributedModel::evaluate_energies(const AtomGraph& graph,
+                                               HaloExchange& exchange) const {
+    const EvaluationScope scope(model_dtype(card_));
+    const ExchangeScope exchange_scope(exchange);
+    const torch::AutoGradMode gradient(energies_need_gradient_);
+    try {
+        const auto inputs = make_model_inputs(card_, graph, device_);
+        const auto energies = program_.run_for(energies_output_of(card_), tensors_of(inputs),
+                                               graph.n_owned, first_token(inputs, card_, device_));
+        return consolidate_energies(card_, graph, inputs, energies);
+    } catch (const c10::Error& error) {
+        throw ModelError("model '" + card_.name + "': " + error.what_without_backtrace());
+    }
+}
+
 Evaluation evaluate_undecomposed(const ModelCard& card, const torch::jit::Module& module,
                                  const torch::Device& device, const AtomGraph& graph) {
     const auto start = std::chrono::steady_clock::now();
@@ -219,6 +249,21 @@ Evaluation evaluate_undecomposed(const ModelCard& card, const torch::jit::Module
         auto result = consolidate(card, graph, inputs, pick_outputs(card, returned), {});
         result.seconds_model = seconds_since(start);
         return result;
+    } catch (const c10::Error& error) {
+        throw ModelError("model '" + card.name + "': " + error.what_without_backtrace());
+    }
+}
+
+Evaluation undecomposed_energies(const ModelCard& card, const torch::jit::Module& module,
+                                 const torch::Device& device, const AtomGraph& graph) {
+    const EvaluationScope scope(model_dtype(card));
+    const torch::AutoGradMode gradient(card.forces == ForceSource::Model);
+    try {
+        const auto inputs = make_model_inputs(card, graph, device);
+        auto copy = module;
+        const auto returned = copy.forward(pack_arguments(card, inputs));
+        return consolidate_energies(card, graph, inputs,
+                                    pick_outputs(card, returned)[energies_output_of(card)]);
     } catch (const c10::Error& error) {
         throw ModelError("model '" + card.name + "': " + error.what_without_backtrace());
     }

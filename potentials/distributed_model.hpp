@@ -27,6 +27,10 @@ class DistributedModel {
     Evaluation evaluate(const AtomGraph& graph, HaloExchange& exchange, bool edge_moments = false,
                         const ValueObserver& observer = {}) const;
 
+    /// The energies alone, without their gradient: only what they need is run. Collective over the
+    /// ranks of `exchange`.
+    Evaluation evaluate_energies(const AtomGraph& graph, HaloExchange& exchange) const;
+
     const std::vector<PlannedExchange>& exchanges() const { return exchanges_; }
     /// The first call of a float64 model whose result is float32, empty if there is none.
     const std::string& rounds_at() const { return rounds_at_; }
@@ -51,6 +55,7 @@ class DistributedModel {
     FlatProgram program_;
     bool varies_composition_ = false;
     std::string rounds_at_;
+    bool energies_need_gradient_ = false;  ///< something before them differentiates
     int moment_degree_ = 0;
     std::vector<PlannedExchange> exchanges_;
     std::vector<AdapterUse> adapter_uses_;
@@ -60,6 +65,10 @@ class DistributedModel {
 
 /// The archive as it is, evaluated on a whole system without halo rows.
 Evaluation evaluate_undecomposed(const ModelCard& card, const torch::jit::Module& module,
+                                 const torch::Device& device, const AtomGraph& graph);
+
+/// Its energies alone; a model that computes forces itself does so all the same.
+Evaluation undecomposed_energies(const ModelCard& card, const torch::jit::Module& module,
                                  const torch::Device& device, const AtomGraph& graph);
 
 }  // namespace nvalchemi

@@ -196,6 +196,27 @@ bool sees_images(const ModelCard& card) {
            card.find_input(InputRole::EdgeCellShifts) || card.find_input(InputRole::EdgeVectors);
 }
 
+/// One process without halo rows that keeps note of what it is asked for.
+class RecordingExchange final : public HaloExchange {
+  public:
+    explicit RecordingExchange(std::int64_t rows) : rows_(rows) {}
+    std::int64_t owned_rows() const override { return rows_; }
+    std::int64_t total_rows() const override { return rows_; }
+    int ranks() const override { return 1; }
+    void forward(const RowBlock& rows) override { note(ExchangeEvent::Kind::Forward, rows.width); }
+    void reverse(const RowBlock& rows) override { note(ExchangeEvent::Kind::Reverse, rows.width); }
+    void system_sum(const RowBlock& values) override {
+        note(ExchangeEvent::Kind::SystemSum, values.rows * values.width);
+    }
+
+    std::vector<ExchangeEvent> events;
+
+  private:
+    void note(ExchangeEvent::Kind kind, std::int64_t width) { events.push_back({kind, width}); }
+
+    std::int64_t rows_;
+};
+
 }  // namespace
 
 std::vector<ExchangeEvent> self_test(const ModelCard& card, const torch::jit::Module& module,
@@ -231,6 +252,18 @@ std::vector<ExchangeEvent> record_schedule(const ModelCard& card, const Distribu
     const auto structure = sample_structure(card);
     evaluate_parts(card, model, structure, unequal_parts(structure.size()), events, edge_moments);
     return events;
+}
+
+std::vector<ExchangeEvent> record_energy_schedule(const ModelCard& card,
+                                                  const DistributedModel& model) {
+    const auto graph = undecomposed_graph(sample_structure(card));
+    RecordingExchange exchange(graph.view().n_rows);
+    try {
+        model.evaluate_energies(graph.view(), exchange);
+    } catch (const NotFiniteError&) {
+        // some models have no energy for such a structure; all calls have been made by then
+    }
+    return exchange.events;
 }
 
 }  // namespace nvalchemi

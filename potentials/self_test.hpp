@@ -21,6 +21,10 @@ std::vector<ExchangeEvent> self_test(const ModelCard& card, const torch::jit::Mo
 std::vector<ExchangeEvent> record_schedule(const ModelCard& card, const DistributedModel& model,
                                            bool edge_moments = false);
 
+/// The calls of an evaluation of energies alone.
+std::vector<ExchangeEvent> record_energy_schedule(const ModelCard& card,
+                                                  const DistributedModel& model);
+
 }  // namespace nvalchemi
 
 #endif

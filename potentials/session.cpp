@@ -86,6 +86,7 @@ struct Session::Impl {
     std::unique_ptr<DistributedModel> model;
     std::vector<ExchangeEvent> schedule;
     std::vector<ExchangeEvent> moment_schedule;
+    std::optional<std::vector<ExchangeEvent>> energy_schedule;  // made when first asked for
 
     const DistributedModel& distributed() const {
         if (model) return *model;
@@ -169,6 +170,20 @@ std::string Session::precision() const {
 
 std::string Session::rounds_at() const {
     return impl_->model ? impl_->model->rounds_at() : std::string();
+}
+
+Evaluation Session::evaluate_energies(const AtomGraph& graph, HaloExchange& exchange) {
+    return impl_->distributed().evaluate_energies(graph, exchange);
+}
+
+Evaluation Session::undecomposed_energies(const AtomGraph& graph) {
+    return nvalchemi::undecomposed_energies(impl_->card, impl_->module, impl_->device, graph);
+}
+
+const std::vector<ExchangeEvent>& Session::energy_schedule() {
+    if (!impl_->energy_schedule)
+        impl_->energy_schedule = record_energy_schedule(impl_->card, impl_->distributed());
+    return *impl_->energy_schedule;
 }
 
 const std::vector<AdapterUse>& Session::adapter_uses() const {

@@ -83,8 +83,15 @@ class Session {
     /// rows, no halo). The reference of every comparison. Not collective.
     Evaluation evaluate_undecomposed(const AtomGraph& graph);
 
+    /// Energies alone, without forces, as evaluate() and evaluate_undecomposed() find them; an
+    /// energy-only evaluation makes fewer exchanges.
+    Evaluation evaluate_energies(const AtomGraph& graph, HaloExchange& exchange);
+    Evaluation undecomposed_energies(const AtomGraph& graph);
+
     /// The calls that one evaluate() makes to its exchange, the same on every rank.
     const std::vector<ExchangeEvent>& schedule(bool edge_moments = false) const;
+    /// The same of evaluate_energies(). Not collective.
+    const std::vector<ExchangeEvent>& energy_schedule();
 
     /// What results are right to: "float64", or "float32", also where a float64 model computes in
     /// float32 inside; then rounds_at() is the first call that does.

@@ -77,6 +77,15 @@ std::array<double, 4> term_sizes(const WholeSystem& system, const WholeEvaluatio
 
 }  // namespace
 
+double allowed_difference(std::size_t k, double largest, double terms, double noise,
+                          const std::string& dtype, const ValidationTolerance& tolerance) {
+    if (tolerance.absolute) return (*tolerance.absolute)[k];
+    const auto precision = precision_of(dtype);
+    return std::max({tolerance.relative.value_or(precision.relative) * largest,
+                     kTermFactor * precision.epsilon * terms,
+                     kNoiseFactor * std::min(noise, kMostNoise * largest)});
+}
+
 std::array<double, 4> measure_noise(const WholeSystem& system, const WholeEvaluation& first,
                                     const WholeEvaluation& second) {
     DecomposedEvaluation other;
@@ -108,15 +117,10 @@ Deviations compare_evaluations(const WholeSystem& system, const WholeEvaluation&
     deviations[2].largest = largest_magnitude(whole.forces);
     add_rows(deviations[2], whole.forces, decomposed.forces, 3, selected);
 
-    const auto precision = precision_of(dtype);
     const auto terms = term_sizes(system, whole);
     for (std::size_t k = 0; k < 4; ++k)
         deviations[k].tolerance =
-            tolerance.absolute
-                ? (*tolerance.absolute)[k]
-                : std::max({tolerance.relative.value_or(precision.relative) * deviations[k].largest,
-                            kTermFactor * precision.epsilon * terms[k],
-                            kNoiseFactor * std::min(noise[k], kMostNoise * deviations[k].largest)});
+            allowed_difference(k, deviations[k].largest, terms[k], noise[k], dtype, tolerance);
     return deviations;
 }
 

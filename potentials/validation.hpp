@@ -46,6 +46,12 @@ struct Deviation {
 /// Energy, atomic energies, forces, stress (virial, unless periodic in three directions).
 using Deviations = std::array<Deviation, 4>;
 
+/// What a comparison of quantity `k` (in the order of Deviations) allows: see
+/// compare_evaluations(). `largest`: largest absolute value of the reference; `terms`: size of what
+/// it is summed from.
+double allowed_difference(std::size_t k, double largest, double terms, double noise,
+                          const std::string& dtype, const ValidationTolerance& tolerance);
+
 /// Differences that rounding alone makes: two evaluations of one system in another edge order.
 std::array<double, 4> measure_noise(const WholeSystem& system, const WholeEvaluation& first,
                                     const WholeEvaluation& second);

@@ -27,7 +27,9 @@ std::vector<T> permuted(const std::vector<T>& rows, const std::vector<std::int64
     return result;
 }
 
-void shuffle(EdgeList& edges, std::uint64_t seed) {
+/// `seed` 0: as they are.
+EdgeList in_order(EdgeList edges, std::uint64_t seed) {
+    if (seed == 0) return edges;
     std::vector<std::int64_t> order(edges.size());
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
@@ -36,6 +38,7 @@ void shuffle(EdgeList& edges, std::uint64_t seed) {
     edges.vector = permuted(edges.vector, order, 3);
     edges.cell_shift = permuted(edges.cell_shift, order, 3);
     edges.shift = permuted(edges.shift, order, 3);
+    return edges;
 }
 
 AtomGraph folded_graph(const WholeSystem& system, const EdgeList& edges) {
@@ -98,10 +101,14 @@ double WholeSystem::volume() const {
 
 WholeEvaluation evaluate_whole(Session& session, const WholeSystem& system,
                                std::uint64_t edge_order) {
-    auto edges =
+    const auto edges =
         neighbor_search(system.positions, system.cell, system.periodic, session.card().cutoff);
-    if (edge_order != 0) shuffle(edges, edge_order);
+    return evaluate_with_edges(session, system, edges, edge_order);
+}
 
+WholeEvaluation evaluate_with_edges(Session& session, const WholeSystem& system,
+                                    const EdgeList& given, std::uint64_t edge_order) {
+    const auto edges = in_order(given, edge_order);
     const auto evaluation = session.evaluate_undecomposed(folded_graph(system, edges));
 
     WholeEvaluation whole;
@@ -117,6 +124,12 @@ WholeEvaluation evaluate_whole(Session& session, const WholeSystem& system,
         evaluation.has_model_virial || session.card().forces == ForceSource::EdgeVectors;
     if (evaluation.has_model_virial) std::copy_n(evaluation.virial, 9, whole.virial);
     return whole;
+}
+
+std::vector<double> energies_with_edges(Session& session, const WholeSystem& system,
+                                        const EdgeList& edges, std::uint64_t edge_order) {
+    const auto ordered = in_order(edges, edge_order);
+    return session.undecomposed_energies(folded_graph(system, ordered)).atomic_energies;
 }
 
 }  // namespace nvalchemi

@@ -8,6 +8,7 @@
 namespace nvalchemi {
 
 class Session;
+struct EdgeList;
 
 /// All atoms of a system in one process, in Angstrom.
 struct WholeSystem {
@@ -43,6 +44,14 @@ struct WholeEvaluation {
 /// changes the result by rounding only. Not collective. Throws ModelError.
 WholeEvaluation evaluate_whole(Session& session, const WholeSystem& system,
                                std::uint64_t edge_order = 0);
+
+/// The same with given edges, for a part of a system whose outermost atoms need none.
+WholeEvaluation evaluate_with_edges(Session& session, const WholeSystem& system,
+                                    const EdgeList& edges, std::uint64_t edge_order = 0);
+
+/// Its atomic energies (n,) in eV alone, which cost less.
+std::vector<double> energies_with_edges(Session& session, const WholeSystem& system,
+                                        const EdgeList& edges, std::uint64_t edge_order = 0);
 
 }  // namespace nvalchemi
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "potentials/distribution/flat_program.hpp"
 
+#include <algorithm>
+
 #include "potentials/session.hpp"
 
 namespace nvalchemi {
@@ -31,6 +33,23 @@ void store(const Instruction& instruction, torch::jit::Stack& stack, Values& val
     }
     for (std::size_t k = instruction.outputs.size(); k-- > 0;)
         values[instruction.outputs[k]] = torch::jit::pop(stack);
+}
+
+void execute(const Instruction& instruction, torch::jit::Stack& stack, Values& values) {
+    stack.clear();
+    for (const auto& input : instruction.inputs) stack.push_back(read(input, values));
+    try {
+        instruction.run(stack);
+    } catch (const c10::Error& error) {
+        throw ModelError(describe(instruction) + ": " + error.what_without_backtrace());
+    } catch (const std::exception& error) {
+        throw ModelError(describe(instruction) + ": " + error.what());
+    }
+    store(instruction, stack, values);
+}
+
+void release(const Instruction& instruction, Values& values) {
+    for (const auto slot : instruction.releases) values[slot] = c10::IValue();
 }
 
 }  // namespace
@@ -73,34 +92,55 @@ void FlatProgram::compute_releases() {
     }
 }
 
-FlatProgram::Result FlatProgram::run(const std::vector<c10::IValue>& arguments,
-                                     std::int64_t n_owned, const torch::Tensor& token,
-                                     const torch::Tensor& gradient_factor,
-                                     const Observer& observer) const {
+std::vector<c10::IValue> FlatProgram::start(const std::vector<c10::IValue>& arguments,
+                                            std::int64_t n_owned,
+                                            const torch::Tensor& token) const {
     Values values(static_cast<std::size_t>(slot_count));
     for (std::size_t k = 0; k < inputs.size(); ++k) values[inputs[k]] = arguments[k];
     values[owned_count] = n_owned;
     values[token_in] = token;
+    return values;
+}
+
+FlatProgram::Result FlatProgram::run(const std::vector<c10::IValue>& arguments,
+                                     std::int64_t n_owned, const torch::Tensor& token,
+                                     const torch::Tensor& gradient_factor,
+                                     const Observer& observer) const {
+    auto values = start(arguments, n_owned, token);
     if (this->gradient_factor != NO_SLOT) values[this->gradient_factor] = gradient_factor;
     torch::jit::Stack stack;
     for (const auto& instruction : code) {
-        stack.clear();
-        for (const auto& input : instruction.inputs) stack.push_back(read(input, values));
-        try {
-            instruction.run(stack);
-        } catch (const c10::Error& error) {
-            throw ModelError(describe(instruction) + ": " + error.what_without_backtrace());
-        } catch (const std::exception& error) {
-            throw ModelError(describe(instruction) + ": " + error.what());
-        }
-        store(instruction, stack, values);
+        execute(instruction, stack, values);
         if (observer) observer(static_cast<std::size_t>(&instruction - code.data()), values);
-        for (const auto slot : instruction.releases) values[slot] = c10::IValue();
+        release(instruction, values);
     }
     Result result;
     for (const auto& output : outputs) result.outputs.push_back(read(output, values).toTensor());
     result.token = read(token_out, values).toTensor();
     return result;
+}
+
+std::size_t FlatProgram::length_of(std::size_t which) const {
+    std::vector<Slot> wanted;
+    outputs[which].append_slots(wanted);
+    std::size_t length = 0;
+    for (std::size_t at = 0; at < code.size(); ++at)
+        for (const auto slot : code[at].outputs)
+            if (std::find(wanted.begin(), wanted.end(), slot) != wanted.end()) length = at + 1;
+    return length;
+}
+
+torch::Tensor FlatProgram::run_for(std::size_t which, const std::vector<c10::IValue>& arguments,
+                                   std::int64_t n_owned, const torch::Tensor& token) const {
+    auto values = start(arguments, n_owned, token);
+    if (gradient_factor != NO_SLOT) values[gradient_factor] = torch::ones({0}, token.options());
+    torch::jit::Stack stack;
+    const auto length = length_of(which);
+    for (std::size_t at = 0; at < length; ++at) {
+        execute(code[at], stack, values);
+        release(code[at], values);
+    }
+    return read(outputs[which], values).toTensor();
 }
 
 std::string describe(const Instruction& instruction) {

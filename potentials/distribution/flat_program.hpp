@@ -70,6 +70,16 @@ struct FlatProgram {
     Result run(const std::vector<c10::IValue>& values, std::int64_t n_owned,
                const torch::Tensor& token, const torch::Tensor& gradient_factor = {},
                const Observer& observer = {}) const;
+
+    /// How many instructions, from the first, output `which` needs.
+    std::size_t length_of(std::size_t which) const;
+    /// Output `which` alone: runs its length_of() instructions and no others. Throws ModelError.
+    torch::Tensor run_for(std::size_t which, const std::vector<c10::IValue>& values,
+                          std::int64_t n_owned, const torch::Tensor& token) const;
+
+  private:
+    std::vector<c10::IValue> start(const std::vector<c10::IValue>& values, std::int64_t n_owned,
+                                   const torch::Tensor& token) const;
 };
 
 /// "name (source)" for messages and listings.

@@ -8,6 +8,7 @@
 #include "pair_nvalchemi.h"
 #include "root_text.h"
 #include "run_judge.h"
+#include "sampled_validation.h"
 #include "subdomain.h"
 #include "validate_options.h"
 #include "validation_verdict.h"
@@ -40,8 +41,10 @@ const std::string PREFIX = "fix nvalchemi/validate: ";
 
 struct FixNvalchemiValidate::Impl {
   nvalchemi::ValidateOptions options;
-  RunJudge judge{options};    // used on rank 0
-  GatheredSystem gathered;    // on rank 0, of the latest comparison
+  RunJudge judge{options};                       // used on rank 0
+  int threads = 1;                               // of the reference evaluation
+  std::unique_ptr<SampledValidation> sampler;    // null: the comparison to come is gathered
+  GatheredSystem gathered;                       // on rank 0, of the latest comparison
   SubDomainWatch watch;
   bool was_set_up = false;
 
@@ -108,7 +111,9 @@ void FixNvalchemiValidate::init()
                "forces at once; use run_style verlet",
                update->integrate_style);
   find_pair();
-  impl->judge.use_threads(nvalchemi::threads_for_rank(world));
+  impl->sampler.reset();    // the pair style may be another one
+  impl->threads = nvalchemi::threads_for_rank(world);
+  impl->judge.use_threads(impl->threads);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -234,19 +239,29 @@ void FixNvalchemiValidate::min_post_force(int vflag)
 void FixNvalchemiValidate::prepare(bool at_setup)
 {
   const bigint natoms = count_mapped_atoms(lmp, pair);
-  if (natoms > impl->options.limit)
+  const auto &options = impl->options;
+  const bool sampled =
+      options.mode == nvalchemi::ValidateOptions::Mode::Sampled ||
+      (options.mode == nvalchemi::ValidateOptions::Mode::Auto && natoms > options.limit);
+  if (!sampled && natoms > options.limit)
     error->all(FLERR,
                "fix nvalchemi/validate: got {} atoms, expected at most {} because rank 0 "
-               "evaluates all of them at once; validate a smaller system of the same kind, or "
-               "raise keyword limit as far as the memory of rank 0 reaches",
-               natoms, impl->options.limit);
+               "evaluates all of them at once; use mode sampled, validate a smaller system of the "
+               "same kind, or raise keyword limit as far as the memory of rank 0 reaches",
+               natoms, options.limit);
   const bigint selected = count_mapped_atoms(lmp, pair, groupbit);
   if (selected == 0)
     error->all(FLERR,
                "fix nvalchemi/validate: got group {} with none of the pair style's atoms, expected "
                "at least one to compare energies and forces of",
                group->names[igroup]);
+  if (!sampled)
+    impl->sampler.reset();
+  else if (!impl->sampler)
+    impl->sampler = std::make_unique<SampledValidation>(lmp, pair, options.sample, groupbit,
+                                                        impl->threads, options.tolerance);
   pair->record_contribution(true);
+  if (sampled) return;    // nothing is gathered, not for a report either
   pair->on_failure(
       [this, at_setup, alive = std::weak_ptr<int>(impl->alive)](const std::string &reason) {
         if (!alive.lock()) return;
@@ -267,6 +282,7 @@ void FixNvalchemiValidate::compare(bool at_setup)
   check_contribution();
   compared_step = update->ntimestep;
   impl->watch.remember(SubDomain(*domain));
+  if (impl->sampler) return compare_sampled(at_setup);
 
   Judgement judgement = judge(at_setup, "");
   if (!judgement.failure.empty()) {
@@ -281,6 +297,37 @@ void FixNvalchemiValidate::compare(bool at_setup)
   if (judgement.verdict.passed()) return;
   const std::string text =
       PREFIX + "step " + std::to_string(update->ntimestep) + ": " + judgement.text;
+  if (impl->options.stops) error->all(FLERR, text);
+  if (comm->me == 0) error->warning(FLERR, text);
+}
+
+/* ----------------------------------------------------------------------
+   collective; without gathering the system
+------------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::compare_sampled(bool at_setup)
+{
+  SampledVerdict verdict;
+  std::string failure;
+  try {
+    verdict = impl->sampler->check(at_setup);
+  } catch (const std::exception &reason) {
+    failure = reason.what();
+  }
+  if (!failure.empty())
+    error->all(FLERR,
+               "fix nvalchemi/validate: the undecomposed reference of sampled atoms could not be "
+               "evaluated: {}",
+               failure);
+
+  store(verdict.figures());
+  figures[PASSED] = verdict.passed() ? 1.0 : 0.0;
+  figures[EXCHANGE_GOOD] = verdict.plan.passed() ? 1.0 : 0.0;
+  if (comm->me == 0 && (at_setup || !verdict.passed()))
+    utils::logmesg(lmp, sampled_report(verdict, id, update->ntimestep, comm->nprocs));
+  if (verdict.passed()) return;
+  const std::string text = PREFIX + "step " + std::to_string(update->ntimestep) + ": " +
+                           describe_sampled_differences(verdict);
   if (impl->options.stops) error->all(FLERR, text);
   if (comm->me == 0) error->warning(FLERR, text);
 }

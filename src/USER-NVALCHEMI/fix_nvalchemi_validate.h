@@ -81,6 +81,7 @@ class FixNvalchemiValidate : public Fix {
   bool sub_domains_changed() const;
   void prepare(bool at_setup);
   void compare(bool at_setup);
+  void compare_sampled(bool at_setup);
   void check_contribution() const;
   Judgement judge(bool at_setup, const std::string &stopped);
   void conclude(Judgement &);

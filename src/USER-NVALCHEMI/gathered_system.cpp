@@ -123,19 +123,6 @@ gather_records(LAMMPS *lmp, const std::vector<Record> &mine, std::vector<int> &c
   return all;
 }
 
-// lattice vectors and periodic directions; a 2d system has no images along z
-
-void copy_box(LAMMPS *lmp, double length, nvalchemi::WholeSystem &system)
-{
-  const auto *domain = lmp->domain;
-  const double cell[9] = {domain->xprd, 0.0,        0.0,        domain->xy,  domain->yprd,
-                          0.0,          domain->xz, domain->yz, domain->zprd};
-  for (int k = 0; k < 9; k++) system.cell[k] = cell[k] * length;
-  system.periodic[0] = domain->xperiodic != 0;
-  system.periodic[1] = domain->yperiodic != 0;
-  system.periodic[2] = domain->zperiodic != 0 && domain->dimension == 3;
-}
-
 // energy and virial are parts that LAMMPS would sum over ranks
 
 void sum_global_parts(LAMMPS *lmp, PairNvalchemi *pair, nvalchemi::DecomposedEvaluation &sum)
@@ -201,6 +188,21 @@ void add_atom(const AtomRecord &record, int owner, bool has_virials, bool has_re
 }
 
 }    // namespace
+
+/* ----------------------------------------------------------------------
+   a 2d system has no images along z
+------------------------------------------------------------------------- */
+
+void LAMMPS_NS::copy_box(LAMMPS *lmp, double length, nvalchemi::WholeSystem &system)
+{
+  const auto *domain = lmp->domain;
+  const double cell[9] = {domain->xprd, 0.0,        0.0,        domain->xy,  domain->yprd,
+                          0.0,          domain->xz, domain->yz, domain->zprd};
+  for (int k = 0; k < 9; k++) system.cell[k] = cell[k] * length;
+  system.periodic[0] = domain->xperiodic != 0;
+  system.periodic[1] = domain->yperiodic != 0;
+  system.periodic[2] = domain->zperiodic != 0 && domain->dimension == 3;
+}
 
 /* ---------------------------------------------------------------------- */
 

@@ -30,6 +30,10 @@ struct GatheredSystem {
   std::vector<std::size_t> place;    // (n,)
 };
 
+// lattice vectors, in LAMMPS's unit times `length`, and periodic directions
+
+void copy_box(class LAMMPS *, double length, nvalchemi::WholeSystem &);
+
 // number of atoms of types that the style maps; collective
 
 bigint count_mapped_atoms(class LAMMPS *, class PairNvalchemi *, int groupbit = 0);

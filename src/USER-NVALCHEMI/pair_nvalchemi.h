@@ -30,6 +30,8 @@ struct RankOutcome;
 
 namespace LAMMPS_NS {
 
+class NeighborGraph;
+
 // what one instance of the style added on this rank, in LAMMPS's units;
 // other styles and fixes that share atom->f have no part in it
 
@@ -48,7 +50,7 @@ struct NvalchemiContribution {
 struct NvalchemiParts {
   nvalchemi::Session &session;
   const nvalchemi::ModelSource &source;
-  const class NeighborGraph &graph;    // of the latest compute()
+  class NeighborGraph &graph;          // of the latest compute(); whoever changes it restores it
   nvalchemi::MpiExchange &exchange;    // with the plan of the latest re-neighbouring
 };
 

@@ -12,8 +12,8 @@ namespace {
 
 const std::string STYLE = "fix nvalchemi/validate";
 constexpr const char *JSON_ENDING = ".json";
-constexpr const char *KEYWORDS = "every, tolerance, absolute, on_failure, instance, limit, report, "
-                                 "world_size or autofix";
+constexpr const char *KEYWORDS = "every, tolerance, absolute, on_failure, instance, limit, mode, "
+                                 "sample, room, force_room, seed, report, world_size or autofix";
 
 [[noreturn]] void refuse(const std::string &keyword, const std::string &got,
                          const std::string &expected)
@@ -78,9 +78,24 @@ void set_report(const std::string &text, ValidateOptions &options)
 
 /* ---------------------------------------------------------------------- */
 
+void set_mode(const std::string &text, ValidateOptions &options)
+{
+  using Mode = ValidateOptions::Mode;
+  if (text != "auto" && text != "gathered" && text != "sampled")
+    refuse("mode", text, "auto, gathered or sampled");
+  options.mode = text == "auto" ? Mode::Auto : text == "gathered" ? Mode::Gathered : Mode::Sampled;
+}
+
+/* ---------------------------------------------------------------------- */
+
 void set_option(const std::string &keyword, const std::string *value, ValidateOptions &options)
 {
-  if (keyword == "every") {
+  std::string expected;
+  if (options.sample.set(keyword, value[0], expected)) {
+    if (!expected.empty()) refuse(keyword, value[0], expected);
+  } else if (keyword == "mode") {
+    set_mode(value[0], options);
+  } else if (keyword == "every") {
     set_every(value[0], options);
   } else if (keyword == "tolerance") {
     options.tolerance.relative = number(value[0]);
@@ -113,8 +128,9 @@ void set_option(const std::string &keyword, const std::string *value, ValidateOp
 
 bool is_known(const std::string &keyword)
 {
-  for (const char *known : {"every", "tolerance", "absolute", "on_failure", "instance", "limit",
-                            "report", "world_size", "autofix"})
+  for (const char *known :
+       {"every", "tolerance", "absolute", "on_failure", "instance", "limit", "mode", "sample",
+        "room", "force_room", "seed", "report", "world_size", "autofix"})
     if (keyword == known) return true;
   return false;
 }

@@ -263,7 +263,7 @@ class Validate(LammpsTest):
             ("instance 2", "in pair_style nvalchemi; there is 1"),
             ("limit 0", "limit: got 0, expected a whole number of atoms >= 1"),
             ("often yes", "got keyword 'often', expected every, tolerance"),
-            ("limit 63", "got 64 atoms, expected at most 63"),
+            ("mode gathered limit 63", "got 64 atoms, expected at most 63"),
         ):
             with self.subTest(words=words):
                 run = self.run_fix(words)

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* -*- c++ -*- ----------------------------------------------------------
+   Keywords of the sampled mode of fix nvalchemi/validate
+------------------------------------------------------------------------- */
+
+#ifndef LMP_SAMPLE_SETTINGS_H
+#define LMP_SAMPLE_SETTINGS_H
+
+#include <cstdint>
+#include <string>
+
+namespace nvalchemi {
+
+struct SampleSettings {
+  // atoms of each rank; more where it has more strata
+
+  std::int64_t count = 12;
+
+  // atoms around one of them, and around all of them together once each stratum has one
+
+  std::int64_t room = 20000;
+
+  // atoms around those of a rank whose forces are evaluated
+
+  std::int64_t force_room = 2000;
+  std::uint64_t seed = 1;
+
+  // take the value of a keyword of the fix; false if it is none of these. `expected` is filled if
+  // the value is refused.
+
+  bool set(const std::string &keyword, const std::string &value, std::string &expected);
+};
+
+}    // namespace nvalchemi
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* -*- c++ -*- ----------------------------------------------------------
+   Validation without gathering the system: the halo plan as a whole, the
+   energies of a few atoms of each stratum alone, the forces of fewer, and
+   all forces along one random direction.
+------------------------------------------------------------------------- */
+
+#ifndef LMP_SAMPLED_VALIDATION_H
+#define LMP_SAMPLED_VALIDATION_H
+
+#include "rank_agreement.h"
+#include "sample_settings.h"
+#include "sampled_surroundings.h"
+#include "sampled_verdict.h"
+
+#include "potentials/validation.hpp"
+#include "potentials/validator/sampled_choice.hpp"
+#include "potentials/validator/sampled_cluster.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace LAMMPS_NS {
+
+class SampledValidation {
+ public:
+  SampledValidation(class LAMMPS *lmp, class PairNvalchemi *pair,
+                    const nvalchemi::SampleSettings &settings, int groupbit, int threads,
+                    const nvalchemi::ValidationTolerance &tolerance);
+
+  // Judge the latest recorded contribution. Collective; throws the same std::runtime_error on every
+  // rank if the undecomposed model cannot be evaluated. `first`: find out anew how far energies
+  // reach and how large rounding is.
+
+  SampledVerdict check(bool first);
+
+ private:
+  // what the archive says about a sampled atom alone, and what the run said
+
+  struct Sample {
+    std::vector<double> reference, found;
+    double terms = 0.0;    // size of what the reference is summed from
+    tagint tag = 0;
+  };
+
+  Center center_at(std::int64_t row, int hops, std::int64_t most) const;
+  nvalchemi::Cluster cut(const nvalchemi::WholeSystem &, int hops) const;
+  Sample energy_sample(std::int64_t row, const nvalchemi::WholeSystem &, SampledQuantity &) const;
+  Sample force_sample(std::int64_t row, const nvalchemi::WholeSystem &, SampledQuantity &);
+  void find_reach(const SurroundingsCollector &, const nvalchemi::SampleChoice &);
+  double change_beyond(const nvalchemi::WholeSystem &, double &scale);
+  void compare_energies(const SurroundingsCollector &, nvalchemi::SampleChoice &, SampledVerdict &);
+  void compare_forces(const SurroundingsCollector &, const nvalchemi::SampleChoice &,
+                      SampledVerdict &);
+  void judge(SampledQuantity &, int kind, const std::vector<Sample> &, double noise) const;
+  void count_strata(const std::vector<nvalchemi::StratumCount> &, SampledVerdict &) const;
+  void compare_slope(bigint step, SampledVerdict &);
+  std::vector<double> energies_at(const double *const *x);
+  void agree(const nvalchemi::RankOutcome &) const;
+  double largest_of(double mine) const;
+  std::int64_t sum_of(std::int64_t mine) const;
+
+  class LAMMPS *lmp_;
+  class PairNvalchemi *pair_;
+  nvalchemi::SampleSettings settings_;
+  int groupbit_, threads_;
+  nvalchemi::ValidationTolerance tolerance_;
+  MPI_Comm comm_;
+  int me_ = 0;
+
+  nvalchemi::Reach reach_;
+  bool reach_known_ = false;
+  std::string no_reach_;    // why nothing can be evaluated alone; empty if it can
+  bool noise_known_ = false;
+  double beyond_reach_ = -1.0, energy_noise_ = 0.0, force_noise_ = 0.0;
+};
+
+}    // namespace LAMMPS_NS
+
+#endif

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+#include "sampled_verdict.h"
+
+#include "fmt/format.h"
+
+#include "potentials/validator/sampled_choice.hpp"
+
+#include <cmath>
+
+using namespace LAMMPS_NS;
+
+namespace {
+
+const char *verdict_word(bool passed)
+{
+  return passed ? "same" : "DIFFERENT";
+}
+
+std::string place(const SampledQuantity &quantity)
+{
+  if (quantity.tag == 0) return "";
+  return fmt::format("; largest at atom id {} on rank {}", quantity.tag, quantity.owner);
+}
+
+std::string quantity_line(const char *name, const char *unit, const SampledQuantity &quantity,
+                          int steps)
+{
+  if (!quantity.not_compared.empty())
+    return fmt::format("  {}: not compared: {}\n", name, quantity.not_compared);
+  auto text =
+      fmt::format("  {}: {} atoms, each alone with the atoms within {} step{} (at most {} of "
+                  "them): largest {:.4e} {}, difference {:.4e} (tolerance {:.4e}){}: {}\n",
+                  name, quantity.atoms, steps, steps == 1 ? "" : "s", quantity.largest_cluster,
+                  quantity.largest, unit, quantity.difference, quantity.tolerance, place(quantity),
+                  verdict_word(quantity.passed()));
+  if (quantity.skipped > 0)
+    text += fmt::format("    {} more were drawn and left out for want of room\n", quantity.skipped);
+  return text;
+}
+
+std::string strata_lines(const SampledVerdict &verdict)
+{
+  const auto &energies = verdict.energies;
+  if (!energies.not_compared.empty()) return "";
+  auto text = fmt::format(
+      "    {} strata (a rank's atoms beside one other rank, or beside none), at least {} atom{} of "
+      "each; if none differs, fewer than 3/K = {:.2g} of all atoms do, and fewer than {:.2g} of "
+      "any "
+      "stratum (95 % confidence)\n",
+      verdict.strata, verdict.fewest_sampled, verdict.fewest_sampled == 1 ? "" : "s",
+      nvalchemi::bound_on_wrong(verdict.natoms, energies.atoms), verdict.stratum_bound);
+  text += fmt::format("    one step is {:g} Angstrom at most", verdict.cutoff);
+  if (verdict.beyond_reach >= 0.0)
+    text += fmt::format("; one step more changes an energy by {:.4e} eV", verdict.beyond_reach);
+  return text + "\n";
+}
+
+}    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+double SampledVerdict::slope_difference() const
+{
+  const double difference = std::fabs(slope - projected_forces);
+  return std::isfinite(difference) ? difference : HUGE_VAL;
+}
+
+/* ---------------------------------------------------------------------- */
+
+ValidationVerdict SampledVerdict::figures() const
+{
+  ValidationVerdict verdict;
+  verdict.difference[0] = verdict.difference[3] = -1.0;
+  verdict.natoms = energies.atoms;
+  verdict.seconds = seconds;
+  const auto copy = [&](int k, const SampledQuantity &quantity) {
+    verdict.compared[k] = quantity.not_compared.empty();
+    verdict.difference[k] = verdict.compared[k] ? quantity.difference : -1.0;
+    verdict.largest[k] = quantity.largest;
+    verdict.tolerance[k] = quantity.tolerance;
+    verdict.tag[k] = quantity.tag;
+    verdict.owner[k] = quantity.owner;
+  };
+  copy(1, energies);
+  copy(2, forces);
+  const double ratio = verdict.compared[2] ? forces.difference / forces.tolerance : -1.0;
+  if (no_slope.empty() && !(slope_difference() / slope_tolerance <= ratio)) {
+    SampledQuantity along;
+    along.largest = std::fabs(projected_forces);
+    along.difference = slope_difference();
+    along.tolerance = slope_tolerance;
+    copy(2, along);
+  }
+  return verdict;
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string LAMMPS_NS::sampled_report(const SampledVerdict &verdict, const std::string &fix_id,
+                                      bigint step, int nprocs)
+{
+  auto text =
+      fmt::format("Validation by fix {} at step {}: {} atoms on {} rank{}, sampled "
+                  "({:.3g} s)\n",
+                  fix_id, step, verdict.natoms, nprocs, nprocs == 1 ? "" : "s", verdict.seconds);
+  text +=
+      fmt::format("  exchanges: all {} halo rows of all ranks, by atom id and position, forward "
+                  "and back: {} wrong: {}\n",
+                  verdict.plan.halo_rows, verdict.plan.wrong, verdict_word(verdict.plan.passed()));
+  if (!verdict.plan.passed()) text += "    first: " + verdict.plan.first + "\n";
+  text += quantity_line("atomic energies", "eV", verdict.energies, verdict.hops);
+  text += strata_lines(verdict);
+  text += quantity_line("forces", "eV/A", verdict.forces, 2 * verdict.hops);
+  if (verdict.no_slope.empty())
+    text += fmt::format("  all forces along one random direction, against the slope of the "
+                        "decomposed energy: {:.8e} and {:.8e} eV/A, difference {:.4e} (tolerance "
+                        "{:.4e}): {}\n",
+                        verdict.projected_forces, verdict.slope, verdict.slope_difference(),
+                        verdict.slope_tolerance, verdict_word(verdict.slope_passed()));
+  else
+    text += "  all forces along one random direction: not compared: " + verdict.no_slope + "\n";
+  text +=
+      "  energy, stress, sums over the system: taken from the run, not checked\n"
+      "  not seen: wrong energies of atoms outside of the sample whose forces are their slopes; "
+      "forces that are wrong by less than the tolerance along that direction\n";
+  return text;
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string LAMMPS_NS::describe_sampled_differences(const SampledVerdict &verdict)
+{
+  std::string text = "the decomposed run differs from the undecomposed model where it was sampled:";
+  if (!verdict.plan.passed())
+    text += fmt::format(" exchanges between ranks deliver {} wrong rows (first: {}),",
+                        verdict.plan.wrong, verdict.plan.first);
+  const auto add = [&](const char *name, const char *unit, const SampledQuantity &quantity) {
+    if (quantity.passed()) return;
+    text += fmt::format(" {} by {:.4g} {} (expected at most {:.4g}{}),", name, quantity.difference,
+                        unit, quantity.tolerance, place(quantity));
+  };
+  add("atomic energies", "eV", verdict.energies);
+  add("forces", "eV/A", verdict.forces);
+  if (!verdict.slope_passed())
+    text += fmt::format(" all forces along a random direction differ from the slope of the energy "
+                        "by {:.4g} eV/A (expected at most {:.4g}; so they do, decomposed or not, "
+                        "where a model's forces are not the slope of its energy),",
+                        verdict.slope_difference(), verdict.slope_tolerance);
+  text.back() = ';';
+  return text + " do not use these numbers: check the model's distribution spec, run on one rank, "
+                "or give the difference that you accept with keyword tolerance or absolute";
+}
