@@ -118,6 +118,8 @@ class CudaRows final : public GpuRows {
  public:
   explicit CudaRows(int device) : device_(device) { enter(); }
 
+  void use_stream(void *cuda_stream) override { stream_ = static_cast<cudaStream_t>(cuda_stream); }
+
   void set_plan(const GpuRowPlan &plan) override
   {
     enter();
@@ -187,18 +189,18 @@ class CudaRows final : public GpuRows {
       add<double>(rows, received);
     if (halo_rows() > 0)
       check(cudaMemsetAsync(static_cast<char *>(rows.data) + plan_.owned_rows * row_bytes, 0,
-                            halo_rows() * row_bytes),
+                            halo_rows() * row_bytes, stream_),
             "cudaMemsetAsync");
   }
 
  private:
   void enter() { check(cudaSetDevice(device_), "cudaSetDevice"); }
-  void wait() { check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize"); }
+  void wait() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
   std::int64_t halo_rows() const { return plan_.total_rows - plan_.owned_rows; }
 
   void copy(void *to, const void *from, std::size_t bytes, cudaMemcpyKind kind)
   {
-    if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, kind), "cudaMemcpyAsync");
+    if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, kind, stream_), "cudaMemcpyAsync");
   }
 
   void copy_halo_part(char *rows, std::int64_t first, std::int64_t last, std::size_t row_bytes)
@@ -222,11 +224,11 @@ class CudaRows final : public GpuRows {
   {
     const auto *numbers = reinterpret_cast<const std::int64_t *>(index.reserve(0));
     if (row_bytes % 8 == 0)
-      gather_rows<<<blocks_for(count * (row_bytes / 8)), THREADS>>>(
+      gather_rows<<<blocks_for(count * (row_bytes / 8)), THREADS, 0, stream_>>>(
           static_cast<const std::uint64_t *>(rows), numbers, count, row_bytes / 8,
           static_cast<std::uint64_t *>(packed));
     else
-      gather_rows<<<blocks_for(count * (row_bytes / 4)), THREADS>>>(
+      gather_rows<<<blocks_for(count * (row_bytes / 4)), THREADS, 0, stream_>>>(
           static_cast<const std::uint32_t *>(rows), numbers, count, row_bytes / 4,
           static_cast<std::uint32_t *>(packed));
     check(cudaGetLastError(), "gather_rows");
@@ -237,7 +239,7 @@ class CudaRows final : public GpuRows {
     const auto count = static_cast<std::int64_t>(plan_.sum_rows.size());
     if (count == 0) return;
     T *data = static_cast<T *>(rows.data);
-    add_rows<<<blocks_for(count * rows.width), THREADS>>>(
+    add_rows<<<blocks_for(count * rows.width), THREADS, 0, stream_>>>(
         data, reinterpret_cast<const T *>(received), data + plan_.own_first * rows.width,
         reinterpret_cast<const std::int64_t *>(sum_rows_.reserve(0)),
         reinterpret_cast<const std::int64_t *>(sum_offsets_.reserve(0)),
@@ -246,6 +248,7 @@ class CudaRows final : public GpuRows {
   }
 
   int device_;
+  cudaStream_t stream_ = nullptr;
   GpuRowPlan plan_;
   DeviceBuffer send_rows_, own_rows_, sum_rows_, sum_offsets_, sum_sources_, device_rows_;
   PinnedBuffer outgoing_, incoming_, halo_;

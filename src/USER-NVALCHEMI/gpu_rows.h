@@ -4,7 +4,8 @@
    travel cross the bus, through pinned host memory. The implementation is
    a library of its own, opened where there is a GPU.
 
-   All work goes to the device's default stream, which is also LibTorch's.
+   All work goes to one stream of the device, which must be the one that
+   LibTorch works on.
 ------------------------------------------------------------------------- */
 
 #ifndef LMP_GPU_ROWS_H
@@ -36,6 +37,10 @@ class GpuRows {
  public:
   virtual ~GpuRows() = default;
   virtual void set_plan(const GpuRowPlan &plan) = 0;
+
+  // a cudaStream_t; null, as at first: the device's default stream
+
+  virtual void use_stream(void *cuda_stream) = 0;
 
   // forward: outgoing rows, packed, in host memory; waits for the device
 

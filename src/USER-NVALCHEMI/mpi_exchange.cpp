@@ -84,6 +84,14 @@ void MpiExchange::set_plan(HaloPlan plan)
   gpu_plan_is_old_ = true;
 }
 
+/* ---------------------------------------------------------------------- */
+
+void MpiExchange::use_stream(void *cuda_stream)
+{
+  cuda_stream_ = cuda_stream;
+  if (gpu_rows_) gpu_rows_->use_stream(cuda_stream);
+}
+
 /* ----------------------------------------------------------------------
    what packs rows on the GPU, with the present plan; null if there is none,
    and where a planted fault asks for the path that has it
@@ -92,7 +100,10 @@ void MpiExchange::set_plan(HaloPlan plan)
 GpuRows *MpiExchange::gpu_rows(const RowBlock &rows)
 {
   if (rows.cuda_device < 0 || fault_ != Fault::None) return nullptr;
-  if (!gpu_asked_) gpu_rows_ = open_gpu_rows(rows.cuda_device);
+  if (!gpu_asked_) {
+    gpu_rows_ = open_gpu_rows(rows.cuda_device);
+    if (gpu_rows_) gpu_rows_->use_stream(cuda_stream_);
+  }
   gpu_asked_ = true;
   if (gpu_rows_ && gpu_plan_is_old_) gpu_rows_->set_plan(gpu_row_plan(transport_.plan()));
   gpu_plan_is_old_ = false;

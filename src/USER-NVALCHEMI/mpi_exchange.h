@@ -39,6 +39,10 @@ class MpiExchange final : public HaloExchange {
   void set_plan(HaloPlan plan);
   void plant_fault(Fault fault) { fault_ = fault; }
 
+  // the cudaStream_t that orders work on rows in GPU memory; null: the device's default stream
+
+  void use_stream(void *cuda_stream);
+
   // between these two, each call is checked against the schedule and recorded; end_evaluation()
   // throws if calls are missing
 
@@ -75,6 +79,7 @@ class MpiExchange final : public HaloExchange {
   MpiTransport transport_;
   CudaStaging staging_;
   std::unique_ptr<GpuRows> gpu_rows_;    // null: rows in GPU memory are staged as a whole
+  void *cuda_stream_ = nullptr;
   bool gpu_plan_is_old_ = true, gpu_asked_ = false;
   std::vector<double> sum_buffer_;
   const std::vector<ExchangeEvent> *schedule_ = nullptr;    // set during an evaluation

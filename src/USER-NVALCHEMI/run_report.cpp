@@ -2,6 +2,7 @@
 
 #include "run_report.h"
 
+#include "cuda_staging.h"
 #include "mpi_check.h"
 
 #include "potentials/elements.hpp"
@@ -65,6 +66,16 @@ int count_kind(const std::vector<ExchangeRecord> &exchanges, Kind kind)
 }
 
 }    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+std::string describe_device(const std::string &device)
+{
+  const std::string prefix = "cuda:";
+  if (device.rfind(prefix, 0) != 0) return device;
+  const std::string uuid = cuda_device_uuid(std::stoi(device.substr(prefix.size())));
+  return uuid.empty() ? device : device + " (" + uuid + ")";
+}
 
 /* ---------------------------------------------------------------------- */
 
