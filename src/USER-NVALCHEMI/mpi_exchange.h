@@ -14,9 +14,11 @@
 #include "cuda_staging.h"
 #include "fault_injection.h"
 #include "gpu_rows.h"
+#include "halo_comm.h"
 #include "mpi_transport.h"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "kernels/halo_exchange.hpp"
@@ -38,6 +40,12 @@ class MpiExchange final : public HaloExchange {
   MPI_Comm communicator() const { return transport_.communicator(); }
   void set_plan(HaloPlan plan);
   void plant_fault(Fault fault) { fault_ = fault; }
+
+  // decide how rows in the memory of GPU `device` travel (-1: they are in host memory). Collective;
+  // throws the same on all ranks if the wanted way cannot be gone
+
+  void choose_way(HaloComm wanted, int device);
+  std::string transport_name() const;
 
   // the cudaStream_t that orders work on rows in GPU memory; null: the device's default stream
 
@@ -73,6 +81,10 @@ class MpiExchange final : public HaloExchange {
   bool follows_reverse() const;
   bool nothing_to_move() const;
   GpuRows *gpu_rows(const RowBlock &rows);
+  HaloComm possible_way(HaloComm wanted, int device);
+  void link_gpus();
+  void poison(const ExchangeEvent &event);
+  template <typename Work> void over_link(const Work &work);
   void forward_on_gpu(GpuRows &gpu, const RowBlock &rows);
   void reverse_on_gpu(GpuRows &gpu, const RowBlock &rows);
 
@@ -80,7 +92,9 @@ class MpiExchange final : public HaloExchange {
   CudaStaging staging_;
   std::unique_ptr<GpuRows> gpu_rows_;    // null: rows in GPU memory are staged as a whole
   void *cuda_stream_ = nullptr;
-  bool gpu_plan_is_old_ = true, gpu_asked_ = false;
+  HaloComm way_ = HaloComm::Mpi;
+  int device_ = -1;
+  bool gpu_plan_is_old_ = true;
   std::vector<double> sum_buffer_;
   const std::vector<ExchangeEvent> *schedule_ = nullptr;    // set during an evaluation
   std::vector<ExchangeRecord> records_;

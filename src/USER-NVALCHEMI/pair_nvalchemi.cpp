@@ -187,6 +187,8 @@ void PairNvalchemi::coeff(int narg, char **arg)
     nvalchemi::PairOptions options = impl->options;
     options.device = model_device(options.device);
     impl->session = nvalchemi::load_model(world, path, options, impl->threads, warnings);
+    impl->exchange->choose_way(impl->options.halo_comm,
+                               nvalchemi::gpu_number(impl->session->device_name()));
     impl->model_file = arg[2];
     impl->configure_graph(nvalchemi::map_types({arg + 3, arg + narg}, atom->ntypes,
                                                impl->session->card().species, under_hybrid));
@@ -406,7 +408,8 @@ void PairNvalchemi::report_setup()
   const nvalchemi::RowCounts rows{graph.n_owned, atom->nghost, graph.n_rows - graph.n_owned,
                                   graph.n_edges};
   const std::string decomposition = nvalchemi::describe_decomposition(
-      impl->exchange->communicator(), rows, impl->exchange->records());
+      impl->exchange->communicator(), rows, impl->exchange->transport_name(),
+      impl->exchange->records());
   if (comm->me != 0) return;
   utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
                           decomposition +

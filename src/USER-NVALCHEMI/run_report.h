@@ -56,6 +56,7 @@ struct RowCounts {
 // rows and exchanges of a step; collective, the text is complete on rank 0
 
 std::string describe_decomposition(MPI_Comm comm, const RowCounts &mine,
+                                   const std::string &transport,
                                    const std::vector<ExchangeRecord> &exchanges);
 
 // where the time of this rank went
