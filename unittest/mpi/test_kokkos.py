@@ -9,6 +9,7 @@ import os
 import sys
 
 import numpy as np
+from comparison import kokkos_arguments
 from simulation import read_thermo, vectors
 from suite import (
     CRYSTALS,
@@ -51,7 +52,7 @@ class KokkosTest(LammpsTest):
         return archive.settings(ranks=ranks, pair_arguments=device, **options)
 
     def kokkos_run(self, structure, settings, lines):
-        arguments = ["-k", *settings.kokkos.split()]
+        arguments = kokkos_arguments(settings)
         return self.run_structure(structure, settings, lines, arguments=arguments)
 
 
@@ -115,7 +116,7 @@ class Variants(KokkosTest):
     def test_suffix_chooses_the_style(self):
         archive = model("toy_index_add")
         structure = archive.case("nacl64")[0]
-        settings = self.kokkos_settings(archive, 1, HALF + " -sf kk", style="nvalchemi")
+        settings = self.kokkos_settings(archive, 1, HALF, style="nvalchemi")
         run = self.kokkos_run(structure, settings, ["run 0", "info styles pair", "info config"])
         self.assertRegex(run.log, r"pair nvalchemi/kk.*\n.*attributes: full.*kokkos")
 
@@ -186,7 +187,7 @@ class Results(KokkosTest):
                 run = self.kokkos_run(
                     archive.case("si64")[0],
                     self.kokkos_settings(archive, ranks, package),
-                    ["fix check all nvalchemi/validate every 2", "fix move all nve/kk", "run 4"],
+                    ["fix check all nvalchemi/validate every 2", "fix move all nve", "run 4"],
                 )
                 self.assertEqual(run.log.count("Validation by fix check"), 3)
                 self.assertNotIn("DIFFERENT", run.log)
@@ -197,18 +198,16 @@ class Results(KokkosTest):
         lines = [
             "velocity all create 1500 4711 loop geom",
             "neigh_modify every 1 delay 0 check yes",
-            "fix move all nve{}",
+            "fix move all nve",
             "thermo_style custom step pe etotal",
             "thermo 30",
             "run 60",
         ]
-        plain, found = (
-            read_thermo(run(structure, settings, [line.format(suffix) for line in lines]).log)[0]
-            for run, settings, suffix in (
-                (self.run_structure, self.plain_settings(archive, 2, skin=0.3), ""),
-                (self.kokkos_run, self.kokkos_settings(archive, 2, FULL, skin=0.3), "/kk"),
-            )
+        plain = self.run_structure(structure, self.plain_settings(archive, 2, skin=0.3), lines)
+        found = self.kokkos_run(
+            structure, self.kokkos_settings(archive, 2, FULL, skin=0.3), lines
         )
+        plain, found = (read_thermo(run.log)[0] for run in (plain, found))
         # rounding grows with time: the trajectories part from each other slowly
         self.assert_close(found["PotEng"], plain["PotEng"], 1e-9)
         self.assertLess(np.ptp(found["TotEng"]), 1e-3 * np.ptp(found["PotEng"]) + 1e-2)
@@ -233,7 +232,7 @@ class Refusals(KokkosTest):
         settings = self.kokkos_settings(model("toy_index_add"), 1, pair_arguments="device cpu")
         self.refuse(
             settings,
-            ["-k", *KOKKOS.split()],
+            kokkos_arguments(settings),
             "keyword device: got 'cpu', expected auto or cuda",
             "nvalchemi/kk/host",
         )
@@ -245,7 +244,7 @@ class Refusals(KokkosTest):
         settings = self.kokkos_settings(archive, 1)
         self.write_structure(structure)
         run = self.run_input(
-            self.script(structure, settings, ["run 0"]), 1, arguments=["-k", *KOKKOS.split()]
+            self.script(structure, settings, ["run 0"]), 1, arguments=kokkos_arguments(settings)
         )
         self.assertNotEqual(run.status, 0)
         self.assertRegex(one_line(run.message), r"(energy|force) of atom \d+ .* is not finite")
