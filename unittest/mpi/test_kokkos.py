@@ -42,6 +42,8 @@ class KokkosTest(LammpsTest):
 
     def kokkos_settings(self, archive, ranks, package=HALF, **options):
         newton = "off" if "newton off" in package else "on"
+        if GPUS:
+            package += " gpu/aware off"
         return archive.settings(
             ranks=ranks,
             **{"style": "nvalchemi/kk", "newton": newton, "kokkos": KOKKOS + package, **options},
