@@ -6,7 +6,10 @@ runs on GPUs, NVALCHEMI_KOKKOS_GPUS says how many, and the numbers are compared 
 """
 
 import os
+import re
+import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 from comparison import kokkos_arguments
@@ -220,6 +223,26 @@ class Results(KokkosTest):
         # rounding grows with time: the trajectories part from each other slowly
         self.assert_close(found["PotEng"], plain["PotEng"], 1e-9)
         self.assertLess(np.ptp(found["TotEng"]), 1e-3 * np.ptp(found["PotEng"]) + 1e-2)
+
+
+class Choice(KokkosTest):
+    def test_the_build_with_the_styles_for_kokkos_comes_first(self):
+        library = Path(self.installation.plugin).parent
+        folder = self.folder / "lib"
+        shutil.copytree(library, folder, symlinks=True, ignore=shutil.ignore_patterns("*.a"))
+        self.installation.plugin = str(folder / "nvalchemi_plugin.so")
+        (stamp,) = folder.glob("*_kokkos.stamp")
+        without = re.sub(r"^kokkos.*$", "kokkos no", stamp.read_text(), flags=re.MULTILINE)
+        for name in ("libnvalchemi_lmp_0.stamp", "libnvalchemi_lmp_z.stamp"):
+            (folder / name).write_text(without)  # its library cannot be opened
+        archive = model("toy_index_add")
+        structure = archive.case("nacl64")[0]
+
+        self.kokkos_run(structure, self.kokkos_settings(archive, 1), ["run 0"])
+
+        stamp.unlink()
+        run = self.run_input(self.script(structure, self.plain_settings(archive, 1), ["run 0"]), 1)
+        self.assertRegex(one_line(run.message), r"cannot open .*libnvalchemi_lmp_[0z]\.so")
 
 
 class Refusals(KokkosTest):
