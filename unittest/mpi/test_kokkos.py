@@ -148,7 +148,65 @@ class Variants(KokkosTest):
         self.assert_same(found.reference, plain.reference, structure.volume, BAR)
 
 
+class FewAtoms(KokkosTest):
+    def test_ranks_without_atoms(self):
+        archive = model("toy_index_add")
+        structure = cluster(CUBE_SYMBOLS, MOLECULE + [1.0, 4.0, 4.0], [24.0, 12.0, 12.0])
+        plain = self.plain_settings(archive, 4, processors="4 1 1")
+        expected = self.decomposed(structure, plain).reference
+        for package in (HALF, FULL):
+            settings = self.kokkos_settings(archive, 4, package, processors="4 1 1")
+            found = self.decomposed(structure, settings).reference
+            with self.subTest(package=package):
+                self.assert_same(found, expected, 24.0 * 12.0 * 12.0, BAR)
+
+    def test_types_that_belong_to_another_style(self):
+        archive = model("toy_index_add")
+        structure = archive.case("nacl64")[0]
+
+        def lines(style, device):
+            return (
+                f"pair_style hybrid/overlay {style} device {device} lj/cut 6.0",
+                f'pair_coeff * * {style} "{archive.archive}" Na NULL',
+                "pair_coeff * * lj/cut 0.01 2.5",
+            )
+
+        plain = self.plain_settings(
+            archive, 2, pair_lines=lines("nvalchemi", "cuda" if GPUS else "cpu")
+        )
+        expected = self.decomposed(structure, plain).reference
+        for package in (HALF, FULL):
+            settings = self.kokkos_settings(
+                archive, 2, package, pair_lines=lines("nvalchemi/kk", "auto")
+            )
+            found = self.decomposed(structure, settings).reference
+            with self.subTest(package=package):
+                self.assert_same(found, expected, structure.volume, BAR)
+
+
 class Results(KokkosTest):
+    def test_further_outputs_through_fix_pair(self):
+        d3 = model("d3bj_pbe")
+        if d3.name != "d3bj_pbe":
+            self.skipTest("needs the archive d3bj_pbe")
+        structure = d3.case("nacl64")[0]
+        found = []
+        for style, run, settings in (
+            ("nvalchemi", self.run_structure, self.plain_settings(d3, 2)),
+            ("nvalchemi/kk", self.kokkos_run, self.kokkos_settings(d3, 2)),
+        ):
+            lines = [
+                f"fix cn all pair 1 {style} cn 0",
+                f"fix energy all pair 1 {style} energy 0",
+                "dump out all custom 1 out.dump id f_cn f_energy",
+                "dump_modify out sort id format float %.17g",
+                "run 0",
+            ]
+            run(structure, settings, lines)
+            found.append(vectors(self.snapshots("out.dump")[0], "f_cn f_energy"))
+        self.assert_close(found[1], found[0], BAR)
+        self.assertGreater(np.min(np.abs(found[0])), 0.0)
+
     def test_per_atom_virials(self):
         for name in ("toy_index_add", "d3bj_pbe"):
             archive = model(name)
