@@ -5,8 +5,8 @@
 #   bash unittest/run.sh [--quick | --long] [--export] [CTest arguments...]
 #
 #     (nothing)  the CI tier: every test that is not labelled long
-#     --quick    also leaves out the tests labelled slow, and the styles for Kokkos: under two minutes once everything
-#                is built
+#     --quick    also leaves out the tests labelled slow, and the styles for Kokkos where their LAMMPS is not there yet:
+#                under two minutes once everything is built
 #     --long     what the CI tier leaves out: the tests labelled long (hours on two cores)
 #     --export   also makes the environment that exports models (a download of 2 to 3 GB), so that the tests
 #                of the exporters run; without it they run where that environment is there already
@@ -70,7 +70,7 @@ nvalchemi_phase "Runtime environment" nvalchemi_runtime_env
 nvalchemi_phase "GoogleTest" nvalchemi_gtest_source
 nvalchemi_phase "Formatters" nvalchemi_lint_env
 nvalchemi_phase "Export environment" "${find_or_make_export_env}"
-[ "${tier}" != quick ] || NVALCHEMI_KOKKOS=${NVALCHEMI_KOKKOS:-no}
+[ "${tier}" != quick ] || NVALCHEMI_KOKKOS=${NVALCHEMI_KOKKOS:-present}
 nvalchemi_phase "LAMMPS with KOKKOS" nvalchemi_kokkos_lammps
 nvalchemi_phase "Build" build_with_tests
 nvalchemi_phase "Tests (${tier})" run_tests

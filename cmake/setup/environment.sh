@@ -21,7 +21,7 @@
 #   LAMMPS_SOURCE_DIR         a LAMMPS source tree (src/version.h) whose headers to build against, with
 #   LAMMPS_EXECUTABLE         the lmp that was built from it
 #   Kokkos_ROOT               the installed Kokkos of that LAMMPS, if it has the package KOKKOS
-#   NVALCHEMI_KOKKOS          "no" leaves out the styles for Kokkos (unittest/run.sh)
+#   NVALCHEMI_KOKKOS          "no" leaves out the styles for Kokkos, "present" does where their LAMMPS is not built yet
 #   NVALCHEMI_TOOLCHAIN       folder with the sources of Kokkos and LAMMPS (see kokkos_lammps.sh), instead of downloads
 #   NVALCHEMI_TORCH_DIR       a LibTorch folder (include/, lib/) instead of the one from pip, or
 #   Torch_DIR                 the folder of its TorchConfig.cmake, to go through find_package(Torch)

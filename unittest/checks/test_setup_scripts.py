@@ -223,8 +223,12 @@ class KokkosLammps(SetupScripts):
     def test_is_made_once_and_anew_after_a_failure(self):
         fill = 'nvalchemi_fill_kokkos_lammps() { echo filling; echo half >"$1/half"; %s; }; '
         fails, works = fill % "false", fill % "true"
+        before = self.run_script(fails + self.SHOW, NVALCHEMI_KOKKOS="present")
         runs = [self.run_script(what + self.SHOW) for what in (fails, works, works)]
+        after = self.run_script(fails + self.SHOW, NVALCHEMI_KOKKOS="present")
 
+        self.assertIn("-DNVALCHEMI_ENABLE_KOKKOS=OFF", before.stdout)
+        self.assertIn("-DNVALCHEMI_ENABLE_KOKKOS=ON", after.stdout)
         self.assertEqual([run.returncode for run in runs], [1, 0, 0], runs)
         self.assertIn("left unfinished", runs[1].stdout)
         self.assertNotIn("filling", runs[2].stdout)

@@ -10,7 +10,7 @@ language) is preceded by a comment `lammps-input: KIND`:
     pair    pair_style and pair_coeff, run in a small NaCl crystal
     fix     commands after pair_style, run in the same crystal
     gpu     like pair, but only where there is a GPU
-    kokkos  like pair, but in the LAMMPS with KOKKOS (NVALCHEMI_KOKKOS_LAMMPS), started with -k on
+    kokkos  like pair, in the LAMMPS with KOKKOS (NVALCHEMI_KOKKOS_LAMMPS), with -k on -sf kk
 """
 
 import argparse
@@ -154,7 +154,7 @@ def run_block(block, installation, ranks):
     arguments = ()
     if block.kind == "kokkos":
         installation = replace(installation, lammps=os.environ["NVALCHEMI_KOKKOS_LAMMPS"])
-        arguments = ("-k", "on")
+        arguments = ("-k", "on", "-sf", "kk")
     with tempfile.TemporaryDirectory() as folder:
         provide_files(text, Path(folder))
         run = run_lammps(installation, text, ranks, folder, timeout=300, arguments=arguments)

@@ -11,7 +11,8 @@
 #   LAMMPS_EXECUTABLE     its lmp
 #   Kokkos_ROOT           the Kokkos that it was built with
 #   NVALCHEMI_TORCH_DIR   a LibTorch for CUDA (default: that of python3)
-# NVALCHEMI_MPIEXEC (default: mpiexec) starts the ranks; NVALCHEMI_FIXTURES is a folder with models/*.pt.
+# NVALCHEMI_MPIEXEC (default: mpiexec) starts the ranks; NVALCHEMI_FIXTURES is a folder with models/*.pt;
+# NVALCHEMI_KOKKOS_GPUS (default: all) is the number of GPUs to use.
 set -euo pipefail
 
 NVALCHEMI_BUILD_DIR=${NVALCHEMI_BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../../build-gpu}
@@ -25,7 +26,7 @@ sys.exit(any(not found[name] <= bar for name, bar in bars.items()))'
 
 need_gpu() {
     nvidia-smi -L || nvalchemi_fail "nvidia-smi finds no GPU" "Run this on a machine with an NVIDIA GPU and its driver."
-    gpus=$(nvidia-smi -L | grep -c '^GPU')
+    gpus=${NVALCHEMI_KOKKOS_GPUS:-$(nvidia-smi -L | grep -c '^GPU')}
 }
 
 build_if_needed() {

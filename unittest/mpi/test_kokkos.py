@@ -6,9 +6,13 @@ runs on GPUs, NVALCHEMI_KOKKOS_GPUS says how many, and the numbers are compared 
 """
 
 import os
+import re
+import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
+from comparison import kokkos_arguments
 from simulation import read_thermo, vectors
 from suite import (
     CRYSTALS,
@@ -41,6 +45,8 @@ class KokkosTest(LammpsTest):
 
     def kokkos_settings(self, archive, ranks, package=HALF, **options):
         newton = "off" if "newton off" in package else "on"
+        if GPUS:
+            package += " gpu/aware off"
         return archive.settings(
             ranks=ranks,
             **{"style": "nvalchemi/kk", "newton": newton, "kokkos": KOKKOS + package, **options},
@@ -51,7 +57,7 @@ class KokkosTest(LammpsTest):
         return archive.settings(ranks=ranks, pair_arguments=device, **options)
 
     def kokkos_run(self, structure, settings, lines):
-        arguments = ["-k", *settings.kokkos.split()]
+        arguments = kokkos_arguments(settings)
         return self.run_structure(structure, settings, lines, arguments=arguments)
 
 
@@ -68,11 +74,11 @@ class Parity(KokkosTest):
     def test_every_archive_with_newton_on(self):
         for archive in models():
             for crystal in CRYSTALS if LONG or GPUS else CRYSTALS[:1]:
-                self.check(archive, crystal, RANKS if LONG else RANKS[:2], HALF)
+                self.check(archive, crystal, RANKS if LONG or GPUS else (1, 3), HALF)
 
     def test_every_archive_with_newton_off(self):
         for archive in models():
-            self.check(archive, CRYSTALS[-1], RANKS if LONG else RANKS[1:2], FULL)
+            self.check(archive, CRYSTALS[-1], RANKS if LONG or GPUS else (4,), FULL)
 
     def test_up_to_four_ranks(self):
         for package in (HALF, FULL):
@@ -115,7 +121,7 @@ class Variants(KokkosTest):
     def test_suffix_chooses_the_style(self):
         archive = model("toy_index_add")
         structure = archive.case("nacl64")[0]
-        settings = self.kokkos_settings(archive, 1, HALF + " -sf kk", style="nvalchemi")
+        settings = self.kokkos_settings(archive, 1, HALF, style="nvalchemi")
         run = self.kokkos_run(structure, settings, ["run 0", "info styles pair", "info config"])
         self.assertRegex(run.log, r"pair nvalchemi/kk.*\n.*attributes: full.*kokkos")
 
@@ -142,7 +148,65 @@ class Variants(KokkosTest):
         self.assert_same(found.reference, plain.reference, structure.volume, BAR)
 
 
+class FewAtoms(KokkosTest):
+    def test_ranks_without_atoms(self):
+        archive = model("toy_index_add")
+        structure = cluster(CUBE_SYMBOLS, MOLECULE + [1.0, 4.0, 4.0], [24.0, 12.0, 12.0])
+        plain = self.plain_settings(archive, 4, processors="4 1 1")
+        expected = self.decomposed(structure, plain).reference
+        for package in (HALF, FULL):
+            settings = self.kokkos_settings(archive, 4, package, processors="4 1 1")
+            found = self.decomposed(structure, settings).reference
+            with self.subTest(package=package):
+                self.assert_same(found, expected, 24.0 * 12.0 * 12.0, BAR)
+
+    def test_types_that_belong_to_another_style(self):
+        archive = model("toy_index_add")
+        structure = archive.case("nacl64")[0]
+
+        def lines(style, device):
+            return (
+                f"pair_style hybrid/overlay {style} device {device} lj/cut 6.0",
+                f'pair_coeff * * {style} "{archive.archive}" Na NULL',
+                "pair_coeff * * lj/cut 0.01 2.5",
+            )
+
+        plain = self.plain_settings(
+            archive, 2, pair_lines=lines("nvalchemi", "cuda" if GPUS else "cpu")
+        )
+        expected = self.decomposed(structure, plain).reference
+        for package in (HALF, FULL):
+            settings = self.kokkos_settings(
+                archive, 2, package, pair_lines=lines("nvalchemi/kk", "auto")
+            )
+            found = self.decomposed(structure, settings).reference
+            with self.subTest(package=package):
+                self.assert_same(found, expected, structure.volume, BAR)
+
+
 class Results(KokkosTest):
+    def test_further_outputs_through_fix_pair(self):
+        d3 = model("d3bj_pbe")
+        if d3.name != "d3bj_pbe":
+            self.skipTest("needs the archive d3bj_pbe")
+        structure = d3.case("nacl64")[0]
+        found = []
+        for style, run, settings in (
+            ("nvalchemi", self.run_structure, self.plain_settings(d3, 2)),
+            ("nvalchemi/kk", self.kokkos_run, self.kokkos_settings(d3, 2)),
+        ):
+            lines = [
+                f"fix cn all pair 1 {style} cn 0",
+                f"fix energy all pair 1 {style} energy 0",
+                "dump out all custom 1 out.dump id f_cn f_energy",
+                "dump_modify out sort id format float %.17g",
+                "run 0",
+            ]
+            run(structure, settings, lines)
+            found.append(vectors(self.snapshots("out.dump")[0], "f_cn f_energy"))
+        self.assert_close(found[1], found[0], BAR)
+        self.assertGreater(np.min(np.abs(found[0])), 0.0)
+
     def test_per_atom_virials(self):
         for name in ("toy_index_add", "d3bj_pbe"):
             archive = model(name)
@@ -179,17 +243,26 @@ class Results(KokkosTest):
             found = vectors(self.snapshots("nine.dump")[0], NINE)
             self.assert_close(found, expected, BAR, note=package)
 
-    def test_the_validator_finds_nothing(self):
+    def validate(self, ranks, package):
         archive = model("toy_index_add")
+        check = "fix check all nvalchemi/validate every 2 action warn"
+        run = self.kokkos_run(
+            archive.case("si64")[0],
+            self.kokkos_settings(archive, ranks, package),
+            [check, "fix move all nve", "run 4"],
+        )
+        self.assertIn("Validation by fix check at step 0", run.log)
+        return "DIFFERENT" in run.log
+
+    def test_the_validator_finds_nothing(self):
         for package in (HALF, FULL):
             for ranks in (1, 3):
-                run = self.kokkos_run(
-                    archive.case("si64")[0],
-                    self.kokkos_settings(archive, ranks, package),
-                    ["fix check all nvalchemi/validate every 2", "fix move all nve/kk", "run 4"],
-                )
-                self.assertEqual(run.log.count("Validation by fix check"), 3)
-                self.assertNotIn("DIFFERENT", run.log)
+                self.assertFalse(self.validate(ranks, package), f"{ranks} ranks {package}")
+
+    def test_the_validator_finds_a_planted_fault(self):
+        os.environ["NVALCHEMI_FAULT"] = "skip_reverse"
+        self.addCleanup(os.environ.pop, "NVALCHEMI_FAULT", None)
+        self.assertTrue(self.validate(3, HALF))
 
     def test_dynamics_with_new_neighbours(self):
         archive = model("toy_index_add")
@@ -197,21 +270,37 @@ class Results(KokkosTest):
         lines = [
             "velocity all create 1500 4711 loop geom",
             "neigh_modify every 1 delay 0 check yes",
-            "fix move all nve{}",
+            "fix move all nve",
             "thermo_style custom step pe etotal",
             "thermo 30",
             "run 60",
         ]
-        plain, found = (
-            read_thermo(run(structure, settings, [line.format(suffix) for line in lines]).log)[0]
-            for run, settings, suffix in (
-                (self.run_structure, self.plain_settings(archive, 2, skin=0.3), ""),
-                (self.kokkos_run, self.kokkos_settings(archive, 2, FULL, skin=0.3), "/kk"),
-            )
-        )
+        plain = self.run_structure(structure, self.plain_settings(archive, 2, skin=0.3), lines)
+        found = self.kokkos_run(structure, self.kokkos_settings(archive, 2, FULL, skin=0.3), lines)
+        plain, found = (read_thermo(run.log)[0] for run in (plain, found))
         # rounding grows with time: the trajectories part from each other slowly
         self.assert_close(found["PotEng"], plain["PotEng"], 1e-9)
         self.assertLess(np.ptp(found["TotEng"]), 1e-3 * np.ptp(found["PotEng"]) + 1e-2)
+
+
+class Choice(KokkosTest):
+    def test_the_build_with_the_styles_for_kokkos_comes_first(self):
+        library = Path(self.installation.plugin).parent
+        folder = self.folder / "lib"
+        shutil.copytree(library, folder, symlinks=True, ignore=shutil.ignore_patterns("*.a"))
+        self.installation.plugin = str(folder / "nvalchemi_plugin.so")
+        (stamp,) = folder.glob("*_kokkos.stamp")
+        without = re.sub(r"^kokkos.*$", "kokkos no", stamp.read_text(), flags=re.MULTILINE)
+        for name in ("libnvalchemi_lmp_0.stamp", "libnvalchemi_lmp_z.stamp"):
+            (folder / name).write_text(without)  # its library cannot be opened
+        archive = model("toy_index_add")
+        structure = archive.case("nacl64")[0]
+
+        self.kokkos_run(structure, self.kokkos_settings(archive, 1), ["run 0"])
+
+        stamp.unlink()
+        run = self.run_input(self.script(structure, self.plain_settings(archive, 1), ["run 0"]), 1)
+        self.assertRegex(one_line(run.message), r"cannot open .*libnvalchemi_lmp_[0z]\.so")
 
 
 class Refusals(KokkosTest):
@@ -233,7 +322,7 @@ class Refusals(KokkosTest):
         settings = self.kokkos_settings(model("toy_index_add"), 1, pair_arguments="device cpu")
         self.refuse(
             settings,
-            ["-k", *KOKKOS.split()],
+            kokkos_arguments(settings),
             "keyword device: got 'cpu', expected auto or cuda",
             "nvalchemi/kk/host",
         )
@@ -245,7 +334,7 @@ class Refusals(KokkosTest):
         settings = self.kokkos_settings(archive, 1)
         self.write_structure(structure)
         run = self.run_input(
-            self.script(structure, settings, ["run 0"]), 1, arguments=["-k", *KOKKOS.split()]
+            self.script(structure, settings, ["run 0"]), 1, arguments=kokkos_arguments(settings)
         )
         self.assertNotEqual(run.status, 0)
         self.assertRegex(one_line(run.message), r"(energy|force) of atom \d+ .* is not finite")
