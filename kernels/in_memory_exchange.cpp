@@ -94,12 +94,12 @@ class RankExchange final : public HaloExchange {
 
     void forward(const RowBlock& rows) override {
         check_rows(rows, "forward");
-        meet({Kind::Forward, rows.width}, rows);
+        meet({Kind::Forward, rows.width, rows.type}, rows);
     }
     void reverse(const RowBlock& rows) override {
         check_rows(rows, "reverse");
         check_floating(rows, "reverse");
-        meet({Kind::Reverse, rows.width}, rows);
+        meet({Kind::Reverse, rows.width, rows.type}, rows);
     }
     void system_sum(const RowBlock& values) override {
         check_host(values, "system_sum");

@@ -30,8 +30,9 @@ struct ExchangeEvent {
     enum class Kind { Forward, Reverse, SystemSum };
     Kind kind = Kind::Forward;
     std::int64_t width = 0;  ///< elements in a row; for SystemSum the number of elements
+    ElementType type = ElementType::Float64;  ///< of rows; sums are made in float64
     bool operator==(const ExchangeEvent& other) const {
-        return kind == other.kind && width == other.width;
+        return kind == other.kind && width == other.width && type == other.type;
     }
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,8 @@ namespace nvalchemi {
 
 /// One rank's atoms as rows `[owned | halo]` and directed edges receiver <- sender. Every edge
 /// within the model's cutoff whose receiver is owned appears once; receivers are < n_owned.
-/// Pointers refer to host memory of the caller, valid during the call. Lengths are in Angstrom.
+/// Pointers refer to memory of the caller, valid during the call: the host's, or that of the GPU
+/// `cuda_device`. Lengths are in Angstrom.
 struct AtomGraph {
     std::int64_t n_owned = 0;
     std::int64_t n_rows = 0;
@@ -25,10 +27,34 @@ struct AtomGraph {
     /// position[receiver] + edge_shift. nullptr: zeros (raw rows).
     const double* edge_shift = nullptr;
     const std::int64_t* edge_cell_shift = nullptr;  ///< (n_edges, 3) same in lattice vectors
-    double cell[9] = {0};                           ///< rows are lattice vectors
+    double cell[9] = {0};  ///< rows are lattice vectors; always host memory
+
+    int cuda_device = -1;  ///< where the pointers above refer to; -1: host memory
+    /// The cudaStream_t that orders work on that memory; the evaluation's work goes there too.
+    /// nullptr: the device's default stream.
+    void* cuda_stream = nullptr;
+    /// Leave results where the model runs (Evaluation::stayed), which is where the pointers refer
+    /// to. Otherwise they are copied to the host.
+    bool results_stay = false;
+    /// With `results_stay`: copy the atomic energies to the host all the same.
+    bool wants_host_energies = false;
 };
 
-/// What one rank learns from an evaluation, in eV and Angstrom, float64.
+/// Where results are; shapes as in Evaluation. nullptr: not given, or without elements.
+struct ResultPointers {
+    const double* atomic_energies = nullptr;
+    const double* edge_gradients = nullptr;
+    const double* edge_moments = nullptr;
+    const double* row_forces = nullptr;
+};
+
+/// Results in the memory of the model's device.
+struct StayedResults : ResultPointers {
+    std::vector<std::shared_ptr<const void>> memory;  ///< keeps what the pointers refer to
+};
+
+/// What one rank learns from an evaluation, in eV and Angstrom, float64. With
+/// AtomGraph::results_stay the vectors over rows and edges are empty and `stayed` is filled.
 struct Evaluation {
     double energy = 0;                    ///< sum over owned rows
     std::vector<double> atomic_energies;  ///< (n_owned,)
@@ -40,6 +66,7 @@ struct Evaluation {
     /// (n_rows, 3) -dE/dx of every row, this rank's part, halo rows included; for models that see
     /// positions or compute forces themselves.
     std::vector<double> row_forces;
+    StayedResults stayed;
     bool has_model_virial = false;
     double virial[9] = {0};  ///< the model's own -dE/dstrain, row-major, this rank's part
     /// Further declared outputs by key: per node (n_owned, width), per graph this rank's value.
@@ -50,7 +77,19 @@ struct Evaluation {
     };
     std::map<std::string, Extra> extras;
     double seconds_model = 0;  ///< time in the model and its gradient, exchanges included
+
+    bool gives_row_forces() const { return !row_forces.empty() || stayed.row_forces != nullptr; }
 };
+
+/// Results where they stayed, or on the host.
+inline ResultPointers results_of(const Evaluation& evaluation) {
+    if (!evaluation.stayed.memory.empty()) return evaluation.stayed;
+    const auto begin = [](const std::vector<double>& values) {
+        return values.empty() ? nullptr : values.data();
+    };
+    return {begin(evaluation.atomic_energies), begin(evaluation.edge_gradients),
+            begin(evaluation.edge_moments), begin(evaluation.row_forces)};
+}
 
 }  // namespace nvalchemi
 

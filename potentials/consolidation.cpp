@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <sstream>
 
 #include "potentials/distribution/moment_form.hpp"
@@ -21,6 +22,15 @@ std::vector<double> to_host(const Tensor& tensor, double factor) {
     if (factor != 1.0)
         for (auto& value : values) value *= factor;
     return values;
+}
+
+/// Numbers that stay on the tensor's device; `results` keeps their memory.
+const double* keep(const Tensor& tensor, double factor, StayedResults& results) {
+    auto values = tensor.detach().to(torch::kFloat64);
+    if (factor != 1.0) values = values * factor;
+    const auto kept = std::make_shared<const Tensor>(values.contiguous());
+    results.memory.push_back(kept);
+    return kept->numel() > 0 ? kept->const_data_ptr<double>() : nullptr;
 }
 
 std::string shape_text(const Tensor& tensor) {
@@ -83,16 +93,20 @@ class Consolidation {
         };
         const auto gradient = gradient_of_leaf(moments != nullptr);
         if (edges) {
-            result_.edge_gradients =
-                to_host(gradient.reshape({graph_.n_edges, 3}), orientation() * factor_);
+            put(gradient.reshape({graph_.n_edges, 3}), orientation() * factor_,
+                result_.edge_gradients, result_.stayed.edge_gradients);
             if (moments != nullptr)
                 add_moments(*moments, leaf.detach(), [&] { return gradient_of_leaf(true); });
         } else {
-            result_.row_forces = to_host(gradient.reshape({graph_.n_rows, 3}), -factor_);
+            put(gradient.reshape({graph_.n_rows, 3}), -factor_, result_.row_forces,
+                result_.stayed.row_forces);
         }
     }
 
-    Evaluation take() { return std::move(result_); }
+    Evaluation take() {
+        sum_stayed_energies();
+        return std::move(result_);
+    }
 
   private:
     /// From the model's orientation (row 0 to row 1 of edge_index) to receiver -> sender.
@@ -107,7 +121,8 @@ class Consolidation {
                 moments.factor.copy_(1.0 - t * vectors.select(1, axis));
                 return gradient().reshape({graph_.n_edges, 3});
             }));
-        result_.edge_moments = to_host(torch::stack(axes, 1), orientation() * factor_);
+        put(torch::stack(axes, 1), orientation() * factor_, result_.edge_moments,
+            result_.stayed.edge_moments);
     }
 
     double volume() const {
@@ -122,24 +137,50 @@ class Consolidation {
             throw_shape(card_, spec, tensor, "one energy for each row");
         const auto owned = rows.reshape({-1}).narrow(0, 0, graph_.n_owned);
         energy_ = owned.sum();
-        result_.atomic_energies = to_host(owned, factor_);
-        for (std::size_t row = 0; row < result_.atomic_energies.size(); ++row) {
-            if (!std::isfinite(result_.atomic_energies[row]))
+        put(owned, factor_, result_.atomic_energies, result_.stayed.atomic_energies);
+        if (!graph_.results_stay) return check_energies(result_.atomic_energies);
+        if (graph_.wants_host_energies) result_.atomic_energies = to_host(owned, factor_);
+        if (owned.is_cpu()) return check_energies(to_host(owned, factor_));
+        owned_energies_ = owned.detach();
+    }
+
+    void check_energies(const std::vector<double>& energies) {
+        for (std::size_t row = 0; row < energies.size(); ++row) {
+            if (!std::isfinite(energies[row]))
                 throw NotFiniteError(
                     "model '" + card_.name + "': the energy of owned row " + std::to_string(row) +
-                        " is not finite (" + std::to_string(result_.atomic_energies[row]) +
+                        " is not finite (" + std::to_string(energies[row]) +
                         "); check for atoms on top of each other or a wrong element map",
                     static_cast<std::int64_t>(row));
-            result_.energy += result_.atomic_energies[row];
+            result_.energy += energies[row];
         }
+    }
+
+    /// Those of a GPU are asked for at the end, so that nobody waits for the device in between.
+    void sum_stayed_energies() {
+        if (!owned_energies_.defined()) return;
+        result_.energy = owned_energies_.to(torch::kFloat64).sum().item<double>() * factor_;
+        if (std::isfinite(result_.energy)) return;
+        result_.energy = 0.0;
+        check_energies(to_host(owned_energies_, factor_));
+    }
+
+    /// To the host, or kept where it is.
+    void put(const Tensor& tensor, double factor, std::vector<double>& host,
+             const double*& stayed) {
+        if (graph_.results_stay)
+            stayed = keep(tensor, factor, result_.stayed);
+        else
+            host = to_host(tensor, factor);
     }
 
     void add_forces(const OutputSpec& spec, const Tensor& tensor) {
         const auto rows = node_rows(card_, spec, tensor, graph_);
         if (rows.size(1) != 3)
             throw_shape(card_, spec, tensor, "(" + std::to_string(graph_.n_rows) + ", 3)");
-        result_.row_forces = to_host(rows, factor_);
-        result_.row_forces.resize(3 * graph_.n_rows, 0.0);
+        const auto missing = graph_.n_rows - rows.size(0);
+        put(missing > 0 ? torch::cat({rows, rows.new_zeros({missing, 3})}) : rows, factor_,
+            result_.row_forces, result_.stayed.row_forces);
     }
 
     void add_virial(const OutputSpec& spec, const Tensor& tensor, double factor) {
@@ -168,6 +209,7 @@ class Consolidation {
     const ModelInputs& inputs_;
     double factor_;
     Tensor energy_;
+    Tensor owned_energies_;  ///< still to be added up
     Evaluation result_;
 };
 

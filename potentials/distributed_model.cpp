@@ -199,12 +199,25 @@ std::vector<torch::Tensor> DistributedModel::owned_forces(std::vector<torch::Ten
     return outputs;
 }
 
+/// Their pointers mean something to whoever reads the graph's.
+void DistributedModel::check_where_results_stay(const AtomGraph& graph) const {
+    const bool same = device_.is_cuda() ? graph.cuda_device == device_.index()
+                                        : graph.cuda_device < 0 && device_.is_cpu();
+    if (!graph.results_stay || same) return;
+    throw ModelError(
+        "model '" + card_.name + "': got a graph on " +
+        (graph.cuda_device < 0 ? "the host" : "GPU " + std::to_string(graph.cuda_device)) +
+        " whose results stay there, expected one on the model's device, " + device_.str());
+}
+
 Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exchange,
                                       bool edge_moments, const ValueObserver& observer) const {
     const auto start = std::chrono::steady_clock::now();
     const EvaluationScope scope(model_dtype(card_));
     const ExchangeScope exchange_scope(exchange);
+    const StreamScope stream_scope(device_, graph.cuda_stream);
     try {
+        check_where_results_stay(graph);
         const auto inputs = make_model_inputs(card_, graph, device_);
         const auto values = tensors_of(inputs);
         const bool with_moments = edge_moments && moment_degree_ > 0;

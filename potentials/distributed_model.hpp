@@ -47,6 +47,7 @@ class DistributedModel {
     std::vector<torch::Tensor> owned_forces(std::vector<torch::Tensor> outputs,
                                             const AtomGraph& graph) const;
 
+    void check_where_results_stay(const AtomGraph& graph) const;
     void note_observables(const TracedProgram& traced);
     FlatProgram::Observer observe_rows(const AtomGraph& graph, const ValueObserver& observer) const;
 

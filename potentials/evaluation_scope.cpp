@@ -2,6 +2,7 @@
 #include "potentials/evaluation_scope.hpp"
 
 #include <c10/core/AutogradState.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 namespace nvalchemi {
 
@@ -16,6 +17,19 @@ EvaluationScope::EvaluationScope(torch::ScalarType dtype)
 EvaluationScope::~EvaluationScope() {
     if (changes_dtype_) torch::set_default_dtype(previous_dtype_);
     c10::AutogradState::get_tls_state().set_multithreading_enabled(multithreading_);
+}
+
+// c10 numbers a stream that it did not make by the stream's address.
+StreamScope::StreamScope(const torch::Device& device, void* cuda_stream) {
+    if (!device.is_cuda() || cuda_stream == nullptr) return;
+    const c10::impl::VirtualGuardImpl guard(device.type());
+    const auto where = device.has_index() ? device : guard.getDevice();
+    previous_ = guard.exchangeStream(
+        c10::Stream(c10::Stream::UNSAFE, where, reinterpret_cast<std::intptr_t>(cuda_stream)));
+}
+
+StreamScope::~StreamScope() {
+    if (previous_) c10::impl::VirtualGuardImpl(previous_->device_type()).exchangeStream(*previous_);
 }
 
 }  // namespace nvalchemi

@@ -2,6 +2,8 @@
 #ifndef NVALCHEMI_POTENTIALS_EVALUATION_SCOPE_HPP
 #define NVALCHEMI_POTENTIALS_EVALUATION_SCOPE_HPP
 
+#include <optional>
+
 #include "potentials/internal_torch.hpp"
 
 namespace nvalchemi {
@@ -21,6 +23,19 @@ class EvaluationScope {
     caffe2::TypeMeta previous_dtype_;
     bool changes_dtype_;
     bool multithreading_;
+};
+
+/// Makes `cuda_stream`, a cudaStream_t that somebody else owns, torch's current stream on a GPU
+/// for the lifetime of the scope. No effect for other devices and without a stream.
+class StreamScope {
+  public:
+    StreamScope(const torch::Device& device, void* cuda_stream);
+    ~StreamScope();
+    StreamScope(const StreamScope&) = delete;
+    StreamScope& operator=(const StreamScope&) = delete;
+
+  private:
+    std::optional<c10::Stream> previous_;
 };
 
 }  // namespace nvalchemi

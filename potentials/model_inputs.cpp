@@ -18,6 +18,25 @@ Tensor host_tensor(const T* data, at::IntArrayRef shape, torch::ScalarType sourc
                    /*copy=*/true);
 }
 
+/// Numbers of a graph as a tensor of the session's device and dtype. A graph in the memory of that
+/// device is not copied where the dtype is the same.
+template <typename T>
+Tensor graph_tensor(const AtomGraph& graph, const T* data, at::IntArrayRef shape,
+                    torch::ScalarType source, torch::ScalarType target,
+                    const torch::Device& device) {
+    if (graph.cuda_device < 0 && !graph.results_stay)
+        return host_tensor(data, shape, source, target, device);
+    const auto where =
+        graph.cuda_device < 0
+            ? torch::Device(torch::kCPU)
+            : torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(graph.cuda_device));
+    const auto view = at::for_blob(const_cast<T*>(data), shape)
+                          .options(torch::TensorOptions(source).device(where))
+                          .target_device(where)
+                          .make_tensor();
+    return view.to(torch::TensorOptions(target).device(device));
+}
+
 /// Builds one tensor per role from a graph.
 class RoleTensors {
   public:
@@ -33,7 +52,8 @@ class RoleTensors {
             case InputRole::EdgeVectors: return oriented(edges(graph_.edge_vector));
             case InputRole::EdgeShifts: return oriented(edges(graph_.edge_shift));
             case InputRole::EdgeCellShifts: return oriented(cell_shifts());
-            case InputRole::Cell: return reals(graph_.cell, {3, 3});
+            case InputRole::Cell:
+                return host_tensor(graph_.cell, {3, 3}, torch::kFloat64, real_, device_);
             case InputRole::Batch: return torch::zeros({graph_.n_rows}, integers());
             case InputRole::BatchPointer: return integer_list({0, graph_.n_rows});
             case InputRole::NRows: return torch::full({}, graph_.n_rows, integers());
@@ -55,7 +75,7 @@ class RoleTensors {
                            torch::kInt64, device_);
     }
     Tensor reals(const double* data, at::IntArrayRef shape) const {
-        return host_tensor(data, shape, torch::kFloat64, real_, device_);
+        return graph_tensor(graph_, data, shape, torch::kFloat64, real_, device_);
     }
     Tensor edges(const double* data) const {
         if (data == nullptr)
@@ -64,18 +84,20 @@ class RoleTensors {
     }
     Tensor cell_shifts() const {
         if (graph_.edge_cell_shift == nullptr) return edges(nullptr);
-        return host_tensor(graph_.edge_cell_shift, {graph_.n_edges, 3}, torch::kInt64, real_,
-                           device_);
+        return graph_tensor(graph_, graph_.edge_cell_shift, {graph_.n_edges, 3}, torch::kInt64,
+                            real_, device_);
     }
     /// Vectors of the model point from row 0 to row 1 of edge_index; ours from receiver to sender.
     Tensor oriented(const Tensor& receiver_to_sender) const {
         return card_.receiver_row == 0 ? receiver_to_sender : receiver_to_sender.neg();
     }
+    Tensor integer_tensor(const std::int64_t* data, std::int64_t count) const {
+        return graph_tensor(graph_, data, {count}, torch::kInt64, torch::kInt64, device_);
+    }
     Tensor species_index() const {
-        std::vector<std::int64_t> index(static_cast<std::size_t>(graph_.n_rows));
-        for (std::int64_t row = 0; row < graph_.n_rows; ++row)
-            index[row] = card_.species_index[graph_.species[row]];
-        return integer_list(std::move(index));
+        std::vector<std::int64_t> index(card_.species_index.begin(), card_.species_index.end());
+        return integer_list(std::move(index))
+            .index_select(0, integer_tensor(graph_.species, graph_.n_rows));
     }
     Tensor species_one_hot() const {
         const auto classes = static_cast<std::int64_t>(card_.species.size());
@@ -88,10 +110,8 @@ class RoleTensors {
         return reals(graph_.position, {graph_.n_rows, 3});
     }
     Tensor edge_index() const {
-        const auto receiver =
-            host_tensor(graph_.receiver, {graph_.n_edges}, torch::kInt64, torch::kInt64, device_);
-        const auto sender =
-            host_tensor(graph_.sender, {graph_.n_edges}, torch::kInt64, torch::kInt64, device_);
+        const auto receiver = integer_tensor(graph_.receiver, graph_.n_edges);
+        const auto sender = integer_tensor(graph_.sender, graph_.n_edges);
         return card_.receiver_row == 0 ? torch::stack({receiver, sender})
                                        : torch::stack({sender, receiver});
     }

@@ -5,7 +5,8 @@
 #   bash unittest/run.sh [--quick | --long] [--export] [CTest arguments...]
 #
 #     (nothing)  the CI tier: every test that is not labelled long
-#     --quick    also leaves out the tests labelled slow: under two minutes once everything is built
+#     --quick    also leaves out the tests labelled slow, and the styles for Kokkos where their LAMMPS is not there yet:
+#                under two minutes once everything is built
 #     --long     what the CI tier leaves out: the tests labelled long (hours on two cores)
 #     --export   also makes the environment that exports models (a download of 2 to 3 GB), so that the tests
 #                of the exporters run; without it they run where that environment is there already
@@ -51,7 +52,7 @@ find_fixtures() {
 build_with_tests() {
     local warnings=OFF
     [ -z "${CI:-}" ] || warnings=ON
-    nvalchemi_build -DNVALCHEMI_ENABLE_TESTS=ON "-DNVALCHEMI_WARNINGS_AS_ERRORS=${warnings}"
+    nvalchemi_build -DNVALCHEMI_ENABLE_TESTS=ON "-DNVALCHEMI_WARNINGS_AS_ERRORS=${warnings}" "${nvalchemi_kokkos_arguments[@]}"
 }
 
 run_ctest() {
@@ -69,6 +70,8 @@ nvalchemi_phase "Runtime environment" nvalchemi_runtime_env
 nvalchemi_phase "GoogleTest" nvalchemi_gtest_source
 nvalchemi_phase "Formatters" nvalchemi_lint_env
 nvalchemi_phase "Export environment" "${find_or_make_export_env}"
+[ "${tier}" != quick ] || NVALCHEMI_KOKKOS=${NVALCHEMI_KOKKOS:-present}
+nvalchemi_phase "LAMMPS with KOKKOS" nvalchemi_kokkos_lammps
 nvalchemi_phase "Build" build_with_tests
 nvalchemi_phase "Tests (${tier})" run_tests
 nvalchemi_print_times

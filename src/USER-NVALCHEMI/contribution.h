@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* -*- c++ -*- ----------------------------------------------------------
-   From what a model returned to LAMMPS's forces, energies and virials
+   From what a model returned to LAMMPS's forces, energies and virials.
+   The steps are the same wherever the numbers are; where they are, is a
+   matter of the derived classes (HostContribution, ContributionKokkos).
 ------------------------------------------------------------------------- */
 
 #ifndef LMP_CONTRIBUTION_H
 #define LMP_CONTRIBUTION_H
 
-#include "neighbor_graph.h"
 #include "pair_nvalchemi.h"
 
 #include <vector>
@@ -16,7 +17,15 @@
 
 namespace LAMMPS_NS {
 
-// where LAMMPS wants the results; null: not wanted. Everything is added, never assigned.
+class ModelGraph;
+
+// LAMMPS's order of the nine products (position, force); the first six are the symmetric virial's
+
+inline constexpr int VIRIAL_FIRST[9] = {0, 1, 2, 0, 0, 1, 1, 2, 2};
+inline constexpr int VIRIAL_SECOND[9] = {0, 1, 2, 1, 2, 2, 0, 0, 1};
+
+// where LAMMPS wants the results; null: not wanted. Everything is added, never assigned. Per-atom
+// arrays are those of the host, which a derived class may have elsewhere too.
 
 struct ResultTargets {
   double **f = nullptr;    // (nlocal + nghost, 3)
@@ -32,42 +41,56 @@ struct ResultTargets {
 
 class Contribution {
  public:
+  virtual ~Contribution() = default;
+
   // factors that turn eV and Angstrom into LAMMPS's units
 
   void set_units(double energy_per_ev, double length_per_angstrom);
 
-  // Add one evaluation. Collective if `ghosts_go_home` is false or a record is wanted: then the
-  // ghosts' part travels home through `exchange`, in one call.
+  // Add one evaluation of the graph. Collective if `ghosts_go_home` is false or a record is wanted:
+  // then the ghosts' part travels home through `exchange`, in one call.
 
-  void add(const NeighborGraph &graph, const nvalchemi::Evaluation &evaluation,
-           nvalchemi::HaloExchange &exchange, int nlocal, const ResultTargets &targets);
+  void add(const nvalchemi::Evaluation &evaluation, nvalchemi::HaloExchange &exchange, int nlocal,
+           const ResultTargets &targets);
 
- private:
-  // what an end of an edge collects; null: not wanted
+ protected:
+  static constexpr int VATOM_AT = 3;    // columns of a row: force, virial, centroid virial
 
-  struct EdgeEnd {
-    double *force, *virial, *centroid;
-  };
+  virtual const ModelGraph &graph() const = 0;
 
-  void add_edge(std::int64_t edge, const EdgeEnd &receiver, const EdgeEnd &sender) const;
-  void add_energy(const ResultTargets &targets);
-  void add_virial(double virial[6]);
-  void scatter_to_atoms(const ResultTargets &targets);
-  void scatter_to_rows(const ResultTargets &targets);
-  void rows_to_atoms(const ResultTargets &targets);
-  void fill_record(const ResultTargets &targets);
-  bool sees_edges() const { return evaluation_->row_forces.empty(); }
+  // called first: look up where this evaluation's numbers are
+
+  virtual void begin(const nvalchemi::Evaluation &) {}
+  virtual void add_atomic_energies(const ResultTargets &targets) = 0;
+  virtual void add_virial(double virial[6]) = 0;
+
+  // straight to LAMMPS's atoms, ghosts included
+
+  virtual void scatter_to_atoms(const ResultTargets &targets) = 0;
+
+  // to this style's rows (n_rows, width_), for a journey home of all quantities together
+
+  virtual nvalchemi::RowBlock scatter_to_rows(const ResultTargets &targets) = 0;
+  virtual void rows_to_atoms(const ResultTargets &targets) = 0;
+
+  // the rows of scatter_to_rows() on the host, the owned ones at least
+
+  virtual const double *rows_on_host() = 0;
+
+  bool sees_edges() const { return !evaluation_->gives_row_forces(); }
   static bool wants_row_virials(const ResultTargets &targets)
   {
     return targets.vatom || (targets.record && targets.record_virials);
   }
 
   double energy_ = 1.0, force_ = 1.0;    // LAMMPS's units per eV, per eV/Angstrom
-  const NeighborGraph *graph_ = nullptr;
   const nvalchemi::Evaluation *evaluation_ = nullptr;
-  int nlocal_ = 0;
-  int width_ = 3;               // of rows_: force, then 6 and 9 virial components where wanted
-  std::vector<double> rows_;    // (n_rows, width)
+  int width_ = 3;    // of a row: force, then 6 and 9 virial components where wanted
+  int cvatom_at_ = 3;
+
+ private:
+  void add_all_virial(double virial[6]);
+  void fill_record(const ResultTargets &targets, int nlocal);
 };
 
 }    // namespace LAMMPS_NS

@@ -107,6 +107,31 @@ int cuda_device_count()
 
 /* ---------------------------------------------------------------------- */
 
+std::string cuda_device_uuid(int device)
+{
+  // the driver counts as the runtime does: both see what CUDA_VISIBLE_DEVICES leaves
+
+  void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (!driver) return "";
+  const auto get_device = reinterpret_cast<int (*)(int *, int)>(dlsym(driver, "cuDeviceGet"));
+  const auto get_uuid =
+      reinterpret_cast<int (*)(unsigned char *, int)>(dlsym(driver, "cuDeviceGetUuid_v2"));
+  unsigned char bytes[16] = {0};
+  int handle = 0;
+  if (!get_device || !get_uuid || get_device(&handle, device) != 0 || get_uuid(bytes, handle) != 0)
+    return "";
+  std::string text = "GPU";
+  for (int k = 0; k < 16; ++k) {
+    if (k == 0 || k == 4 || k == 6 || k == 8 || k == 10) text += '-';
+    constexpr char DIGITS[] = "0123456789abcdef";
+    text += DIGITS[bytes[k] >> 4];
+    text += DIGITS[bytes[k] & 15];
+  }
+  return text;
+}
+
+/* ---------------------------------------------------------------------- */
+
 void set_cuda_device(int device)
 {
   const CudaRuntime &runtime = cuda_runtime();

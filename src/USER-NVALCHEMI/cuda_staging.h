@@ -8,6 +8,7 @@
 #define LMP_CUDA_STAGING_H
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace nvalchemi {
@@ -30,6 +31,10 @@ class CudaStaging {
 // number of GPUs that the CUDA runtime of this process sees; 0 if there is no runtime
 
 int cuda_device_count();
+
+// "GPU-1f0f4a2c-..." as nvidia-smi prints it; empty if there is no driver or no such GPU
+
+std::string cuda_device_uuid(int device);
 
 // make `device` the calling thread's current GPU
 

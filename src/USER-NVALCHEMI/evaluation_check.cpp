@@ -4,7 +4,6 @@
 
 #include "atom.h"
 
-#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -40,23 +39,21 @@ bool gives_virial(const nvalchemi::ModelCard &card)
 
 /* ---------------------------------------------------------------------- */
 
-void LAMMPS_NS::check_finite(const NeighborGraph &graph, const nvalchemi::Evaluation &evaluation,
+void LAMMPS_NS::check_finite(const ModelGraph &graph, const nvalchemi::Evaluation &evaluation,
                              const Atom &atom)
 {
-  const std::int64_t *receiver = graph.graph().receiver;
-  for (std::size_t k = 0; k < evaluation.edge_gradients.size(); ++k)
-    if (!std::isfinite(evaluation.edge_gradients[k]))
-      not_finite("force", atom, graph.atom_of_row(receiver[k / 3]));
-  for (std::size_t k = 0; k < evaluation.row_forces.size(); ++k)
-    if (!std::isfinite(evaluation.row_forces[k]))
-      not_finite("force", atom, graph.atom_of_row(k / 3));
+  const std::int64_t row = graph.first_not_finite(evaluation);
+  if (row < 0) return;
+  graph.show_atoms();
+  not_finite("force", atom, graph.atom_of_row(row));
 }
 
 /* ---------------------------------------------------------------------- */
 
-void LAMMPS_NS::energy_not_finite(const NeighborGraph &graph,
-                                  const nvalchemi::NotFiniteError &found, const Atom &atom)
+void LAMMPS_NS::energy_not_finite(const ModelGraph &graph, const nvalchemi::NotFiniteError &found,
+                                  const Atom &atom)
 {
+  graph.show_atoms();
   not_finite("energy", atom, graph.atom_of_row(found.row));
 }
 

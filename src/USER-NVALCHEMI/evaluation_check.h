@@ -2,7 +2,7 @@
 #ifndef LMP_EVALUATION_CHECK_H
 #define LMP_EVALUATION_CHECK_H
 
-#include "neighbor_graph.h"
+#include "model_graph.h"
 
 #include "potentials/atom_graph.hpp"
 #include "potentials/model_card.hpp"
@@ -14,13 +14,13 @@ class Atom;
 
 // throw std::runtime_error that names an atom if a force is not a finite number
 
-void check_finite(const NeighborGraph &graph, const nvalchemi::Evaluation &evaluation,
+void check_finite(const ModelGraph &graph, const nvalchemi::Evaluation &evaluation,
                   const Atom &atom);
 
 // throw the same for the energy that the session found not to be finite
 
-[[noreturn]] void energy_not_finite(const NeighborGraph &graph,
-                                    const nvalchemi::NotFiniteError &found, const Atom &atom);
+[[noreturn]] void energy_not_finite(const ModelGraph &graph, const nvalchemi::NotFiniteError &found,
+                                    const Atom &atom);
 
 // which quantities are wanted from a model
 

@@ -3,7 +3,7 @@
 #include "exchange_check.h"
 
 #include "mpi_exchange.h"
-#include "neighbor_graph.h"
+#include "model_graph.h"
 #include "pair_nvalchemi.h"
 #include "rank_agreement.h"
 
@@ -51,7 +51,7 @@ halo_rows_of_all_ranks(MPI_Comm comm, const nvalchemi::ProbedRows &rows, std::in
 
 /* ---------------------------------------------------------------------- */
 
-nvalchemi::ProbedRows named_rows(LAMMPS *lmp, const NeighborGraph &graph)
+nvalchemi::ProbedRows named_rows(LAMMPS *lmp, const ModelGraph &graph)
 {
   nvalchemi::ProbedRows rows;
   tagint largest = 0;

@@ -3,7 +3,7 @@
 #include "gathered_system.h"
 
 #include "mpi_exchange.h"
-#include "neighbor_graph.h"
+#include "model_graph.h"
 #include "pair_nvalchemi.h"
 #include "subdomain.h"
 
@@ -40,15 +40,15 @@ struct AtomRecord {
 
 std::vector<nvalchemi::SeenNeighbors> seen_neighbors(LAMMPS *lmp, PairNvalchemi *pair)
 {
-  const NeighborGraph &rows = pair->parts().graph;
-  const nvalchemi::AtomGraph &graph = rows.graph();
+  const ModelGraph &rows = pair->parts().graph;
+  const HostEdges edges = rows.edges_on_host();
   const tagint *tag = lmp->atom->tag;
   std::vector<nvalchemi::SeenNeighbors> seen(lmp->atom->nlocal);
-  for (std::int64_t edge = 0; edge < graph.n_edges; edge++) {
-    auto &atom = seen[rows.atom_of_row(graph.receiver[edge])];
+  for (std::int64_t edge = 0; edge < edges.count; edge++) {
+    auto &atom = seen[rows.atom_of_row(edges.receiver[edge])];
     atom.edges++;
-    atom.senders += nvalchemi::hash_of_atom(tag[rows.atom_of_row(graph.sender[edge])]);
-    for (int k = 0; k < 3; k++) atom.vectors[k] += graph.edge_vector[3 * edge + k];
+    atom.senders += nvalchemi::hash_of_atom(tag[rows.atom_of_row(edges.sender[edge])]);
+    for (int k = 0; k < 3; k++) atom.vectors[k] += edges.vector[3 * edge + k];
   }
   return seen;
 }

@@ -7,9 +7,12 @@
 
 #include "gpu_rows.h"
 
+#include "nccl_library.h"
+
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -117,6 +120,12 @@ class PinnedBuffer {
 class CudaRows final : public GpuRows {
  public:
   explicit CudaRows(int device) : device_(device) { enter(); }
+  ~CudaRows() override
+  {
+    if (link_) nccl_library().leave(link_);
+  }
+
+  void use_stream(void *cuda_stream) override { stream_ = static_cast<cudaStream_t>(cuda_stream); }
 
   void set_plan(const GpuRowPlan &plan) override
   {
@@ -131,14 +140,10 @@ class CudaRows final : public GpuRows {
 
   const char *pack(const void *rows, std::size_t row_bytes) override
   {
-    enter();
-    const auto count = static_cast<std::int64_t>(plan_.send_rows.size());
-    char *packed = outgoing_.reserve(count * row_bytes);
-    if (count > 0) {
-      char *on_device = device_rows_.reserve(count * row_bytes);
-      gather(rows, send_rows_, count, row_bytes, on_device);
-      copy(packed, on_device, count * row_bytes, cudaMemcpyDeviceToHost);
-    }
+    const char *on_device = gather_outgoing(rows, row_bytes);
+    const std::size_t bytes = plan_.send_rows.size() * row_bytes;
+    char *packed = outgoing_.reserve(bytes);
+    copy(packed, on_device, bytes, cudaMemcpyDeviceToHost);
     wait();    // also for the last exchange's copy out of the buffer of halo rows
     return packed;
   }
@@ -156,7 +161,7 @@ class CudaRows final : public GpuRows {
     // copies of own rows stand in one block: what comes before and after it came from the host
     copy_halo_part(data, plan_.owned_rows, plan_.own_first, row_bytes);
     copy_halo_part(data, plan_.own_first + own, plan_.total_rows, row_bytes);
-    if (own > 0) gather(rows, own_rows_, own, row_bytes, data + plan_.own_first * row_bytes);
+    copy_own_rows(rows, row_bytes);
   }
 
   const char *fetch_halo(const void *rows, std::size_t row_bytes) override
@@ -177,28 +182,152 @@ class CudaRows final : public GpuRows {
   void finish_reverse(const RowBlock &rows) override
   {
     enter();
-    const std::size_t row_bytes = rows.row_bytes();
-    const std::size_t received_bytes = plan_.send_rows.size() * row_bytes;
-    char *received = device_rows_.reserve(received_bytes);
-    copy(received, incoming_.reserve(received_bytes), received_bytes, cudaMemcpyHostToDevice);
+    const std::size_t received_bytes = plan_.send_rows.size() * rows.row_bytes();
+    copy(device_rows_.reserve(received_bytes), incoming_.reserve(received_bytes), received_bytes,
+         cudaMemcpyHostToDevice);
+    add_received(rows);
+  }
+
+  const char *pack_on_device(const void *rows, std::size_t row_bytes) override
+  {
+    const char *packed = gather_outgoing(rows, row_bytes);
+    wait();
+    return packed;
+  }
+
+  void copy_own_rows(void *rows, std::size_t row_bytes) override
+  {
+    enter();
+    const auto own = static_cast<std::int64_t>(plan_.own_rows.size());
+    if (own > 0)
+      gather(rows, own_rows_, own, row_bytes,
+             static_cast<char *>(rows) + plan_.own_first * row_bytes);
+  }
+
+  char *received_on_device(std::size_t row_bytes) override
+  {
+    enter();
+    char *received = device_rows_.reserve(plan_.send_rows.size() * row_bytes);
+    wait();
+    return received;
+  }
+
+  void add_received(const RowBlock &rows) override
+  {
+    enter();
+    const char *received = device_rows_.reserve(0);
     if (rows.type == ElementType::Float32)
       add<float>(rows, received);
     else
       add<double>(rows, received);
     if (halo_rows() > 0)
-      check(cudaMemsetAsync(static_cast<char *>(rows.data) + plan_.owned_rows * row_bytes, 0,
-                            halo_rows() * row_bytes),
+      check(cudaMemsetAsync(static_cast<char *>(rows.data) + plan_.owned_rows * rows.row_bytes(), 0,
+                            halo_rows() * rows.row_bytes(), stream_),
             "cudaMemsetAsync");
+  }
+
+  std::string link_problem() override
+  {
+    return nccl_library().complete ? "" : "there is no NCCL library (libnccl.so.2)";
+  }
+
+  std::string new_link_id() override
+  {
+    enter();
+    NcclId id;
+    check_nccl(nccl_library().get_id(&id), "ncclGetUniqueId");
+    return {id.bytes, sizeof(id.bytes)};
+  }
+
+  void join_link(const std::string &id, int ranks, int rank) override
+  {
+    enter();
+    NcclId all;
+    if (id.size() != sizeof(all.bytes))
+      throw std::runtime_error("exchange of rows between GPUs: got an id of " +
+                               std::to_string(id.size()) + " bytes, expected " +
+                               std::to_string(sizeof(all.bytes)));
+    std::memcpy(all.bytes, id.data(), sizeof(all.bytes));
+    check_nccl(nccl_library().join(&link_, ranks, all, rank), "ncclCommInitRank");
+  }
+
+  void forward_by_link(void *rows, std::size_t row_bytes) override
+  {
+    const char *packed = gather_outgoing(rows, row_bytes);
+    copy_own_rows(rows, row_bytes);
+    transfer(packed, plan_.send_to, 0, static_cast<char *>(rows), plan_.receive_from, 0, row_bytes);
+  }
+
+  void reverse_by_link(const RowBlock &rows) override
+  {
+    enter();
+    const std::size_t row_bytes = rows.row_bytes();
+    char *received = device_rows_.reserve(plan_.send_rows.size() * row_bytes);
+    transfer(static_cast<const char *>(rows.data), plan_.receive_from, 0, received, plan_.send_to,
+             0, row_bytes);
+    add_received(rows);
+  }
+
+  void forward_nothing_by_link(std::size_t row_bytes) override
+  {
+    enter();
+    const char *packed = zeros(device_rows_, plan_.send_rows.size() * row_bytes);
+    char *halo = unused_.reserve(halo_rows() * row_bytes);
+    transfer(packed, plan_.send_to, 0, halo, plan_.receive_from, plan_.owned_rows, row_bytes);
+  }
+
+  void reverse_nothing_by_link(std::size_t row_bytes) override
+  {
+    enter();
+    char *received = device_rows_.reserve(plan_.send_rows.size() * row_bytes);
+    const char *halo = zeros(unused_, halo_rows() * row_bytes);
+    transfer(halo, plan_.receive_from, plan_.owned_rows, received, plan_.send_to, 0, row_bytes);
   }
 
  private:
   void enter() { check(cudaSetDevice(device_), "cudaSetDevice"); }
-  void wait() { check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize"); }
+  void wait() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
   std::int64_t halo_rows() const { return plan_.total_rows - plan_.owned_rows; }
+
+  const char *zeros(DeviceBuffer &buffer, std::size_t bytes)
+  {
+    char *data = buffer.reserve(bytes);
+    if (bytes > 0) check(cudaMemsetAsync(data, 0, bytes, stream_), "cudaMemsetAsync");
+    return data;
+  }
+
+  const char *gather_outgoing(const void *rows, std::size_t row_bytes)
+  {
+    enter();
+    const auto count = static_cast<std::int64_t>(plan_.send_rows.size());
+    char *packed = device_rows_.reserve(count * row_bytes);
+    if (count > 0) gather(rows, send_rows_, count, row_bytes, packed);
+    return packed;
+  }
+
+  // one group: no message waits for another. A buffer begins with the row `from_first`, `to_first`.
+
+  void transfer(const char *from, const std::vector<GpuMessage> &sent, std::int64_t from_first,
+                char *to, const std::vector<GpuMessage> &received, std::int64_t to_first,
+                std::size_t row_bytes)
+  {
+    if (row_bytes == 0) return;
+    const NcclLibrary &nccl = nccl_library();
+    check_nccl(nccl.begin_group(), "ncclGroupStart");
+    for (const GpuMessage &message : sent)
+      check_nccl(nccl.send(from + (message.first - from_first) * row_bytes,
+                           message.count * row_bytes, NCCL_BYTE, message.rank, link_, stream_),
+                 "ncclSend");
+    for (const GpuMessage &message : received)
+      check_nccl(nccl.receive(to + (message.first - to_first) * row_bytes,
+                              message.count * row_bytes, NCCL_BYTE, message.rank, link_, stream_),
+                 "ncclRecv");
+    check_nccl(nccl.end_group(), "ncclGroupEnd");
+  }
 
   void copy(void *to, const void *from, std::size_t bytes, cudaMemcpyKind kind)
   {
-    if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, kind), "cudaMemcpyAsync");
+    if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, kind, stream_), "cudaMemcpyAsync");
   }
 
   void copy_halo_part(char *rows, std::int64_t first, std::int64_t last, std::size_t row_bytes)
@@ -222,11 +351,11 @@ class CudaRows final : public GpuRows {
   {
     const auto *numbers = reinterpret_cast<const std::int64_t *>(index.reserve(0));
     if (row_bytes % 8 == 0)
-      gather_rows<<<blocks_for(count * (row_bytes / 8)), THREADS>>>(
+      gather_rows<<<blocks_for(count * (row_bytes / 8)), THREADS, 0, stream_>>>(
           static_cast<const std::uint64_t *>(rows), numbers, count, row_bytes / 8,
           static_cast<std::uint64_t *>(packed));
     else
-      gather_rows<<<blocks_for(count * (row_bytes / 4)), THREADS>>>(
+      gather_rows<<<blocks_for(count * (row_bytes / 4)), THREADS, 0, stream_>>>(
           static_cast<const std::uint32_t *>(rows), numbers, count, row_bytes / 4,
           static_cast<std::uint32_t *>(packed));
     check(cudaGetLastError(), "gather_rows");
@@ -237,7 +366,7 @@ class CudaRows final : public GpuRows {
     const auto count = static_cast<std::int64_t>(plan_.sum_rows.size());
     if (count == 0) return;
     T *data = static_cast<T *>(rows.data);
-    add_rows<<<blocks_for(count * rows.width), THREADS>>>(
+    add_rows<<<blocks_for(count * rows.width), THREADS, 0, stream_>>>(
         data, reinterpret_cast<const T *>(received), data + plan_.own_first * rows.width,
         reinterpret_cast<const std::int64_t *>(sum_rows_.reserve(0)),
         reinterpret_cast<const std::int64_t *>(sum_offsets_.reserve(0)),
@@ -246,8 +375,10 @@ class CudaRows final : public GpuRows {
   }
 
   int device_;
+  cudaStream_t stream_ = nullptr;
   GpuRowPlan plan_;
-  DeviceBuffer send_rows_, own_rows_, sum_rows_, sum_offsets_, sum_sources_, device_rows_;
+  NcclComm link_ = nullptr;
+  DeviceBuffer send_rows_, own_rows_, sum_rows_, sum_offsets_, sum_sources_, device_rows_, unused_;
   PinnedBuffer outgoing_, incoming_, halo_;
 };
 

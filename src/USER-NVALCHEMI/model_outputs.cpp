@@ -73,7 +73,15 @@ void *ModelOutputs::find_global(const std::string &name, int &dimension)
 
 /* ---------------------------------------------------------------------- */
 
-void ModelOutputs::store(const NeighborGraph &graph, const nvalchemi::Evaluation &evaluation,
+bool ModelOutputs::wants_energies() const
+{
+  const auto found = per_atom_.find(ENERGY);
+  return found != per_atom_.end() && found->second.requested;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void ModelOutputs::store(const ModelGraph &graph, const nvalchemi::Evaluation &evaluation,
                          int nlocal, double energy_per_ev)
 {
   for (auto &[name, output] : per_atom_) {
@@ -100,7 +108,7 @@ void ModelOutputs::store(const NeighborGraph &graph, const nvalchemi::Evaluation
 
 /* ---------------------------------------------------------------------- */
 
-void ModelOutputs::store_one(PerAtom &output, const NeighborGraph &graph,
+void ModelOutputs::store_one(PerAtom &output, const ModelGraph &graph,
                              const std::vector<double> &rows, int nlocal, double factor)
 {
   const std::int64_t width = output.width;

@@ -7,7 +7,7 @@
 #ifndef LMP_MODEL_OUTPUTS_H
 #define LMP_MODEL_OUTPUTS_H
 
-#include "neighbor_graph.h"
+#include "model_graph.h"
 
 #include <map>
 #include <string>
@@ -34,9 +34,13 @@ class ModelOutputs {
 
   void *find_global(const std::string &name, int &dimension);
 
+  // does anybody ask for atomic energies?
+
+  bool wants_energies() const;
+
   // take over one evaluation; throws std::runtime_error if an output has another width than declared
 
-  void store(const NeighborGraph &graph, const nvalchemi::Evaluation &evaluation, int nlocal,
+  void store(const ModelGraph &graph, const nvalchemi::Evaluation &evaluation, int nlocal,
              double energy_per_ev);
 
   double memory_usage() const;
@@ -50,7 +54,7 @@ class ModelOutputs {
     std::vector<double *> pointers;    // (nlocal,)
   };
 
-  void store_one(PerAtom &output, const NeighborGraph &graph, const std::vector<double> &rows,
+  void store_one(PerAtom &output, const ModelGraph &graph, const std::vector<double> &rows,
                  int nlocal, double factor);
 
   std::map<std::string, PerAtom> per_atom_;

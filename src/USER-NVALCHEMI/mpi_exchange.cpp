@@ -2,7 +2,11 @@
 
 #include "mpi_exchange.h"
 
+#include "mpi_check.h"
+#include "rank_agreement.h"
+
 #include <algorithm>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 
@@ -21,7 +25,10 @@ std::string describe(const ExchangeEvent &event)
   const char *kind = event.kind == Kind::Forward   ? "a forward exchange"
                      : event.kind == Kind::Reverse ? "a reverse exchange"
                                                    : "a system sum";
-  return std::string(kind) + " of width " + std::to_string(event.width);
+  std::string text = std::string(kind) + " of width " + std::to_string(event.width);
+  if (event.type == ElementType::Float32) text += " in float32";
+  if (event.type == ElementType::Int32 || event.type == ElementType::Int64) text += " in integers";
+  return text;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -41,6 +48,10 @@ GpuRowPlan gpu_row_plan(const HaloPlan &plan)
   GpuRowPlan result;
   result.owned_rows = plan.owned_rows;
   result.total_rows = plan.total_rows;
+  for (const HaloMessage &message : plan.receive_from)
+    result.receive_from.push_back({message.rank, message.first, message.count});
+  for (const HaloMessage &message : plan.send_to)
+    result.send_to.push_back({message.rank, message.first, message.count});
   result.send_rows = plan.send_rows;
   result.own_rows = plan.own_rows;
   result.own_first = plan.own_rows.empty() ? plan.owned_rows : plan.own_copies.first;
@@ -84,6 +95,14 @@ void MpiExchange::set_plan(HaloPlan plan)
   gpu_plan_is_old_ = true;
 }
 
+/* ---------------------------------------------------------------------- */
+
+void MpiExchange::use_stream(void *cuda_stream)
+{
+  cuda_stream_ = cuda_stream;
+  if (gpu_rows_) gpu_rows_->use_stream(cuda_stream);
+}
+
 /* ----------------------------------------------------------------------
    what packs rows on the GPU, with the present plan; null if there is none,
    and where a planted fault asks for the path that has it
@@ -91,9 +110,7 @@ void MpiExchange::set_plan(HaloPlan plan)
 
 GpuRows *MpiExchange::gpu_rows(const RowBlock &rows)
 {
-  if (rows.cuda_device < 0 || fault_ != Fault::None) return nullptr;
-  if (!gpu_asked_) gpu_rows_ = open_gpu_rows(rows.cuda_device);
-  gpu_asked_ = true;
+  if (rows.cuda_device < 0 || rows.cuda_device != device_ || fault_ != Fault::None) return nullptr;
   if (gpu_rows_ && gpu_plan_is_old_) gpu_rows_->set_plan(gpu_row_plan(transport_.plan()));
   gpu_plan_is_old_ = false;
   return gpu_rows_.get();
@@ -101,9 +118,102 @@ GpuRows *MpiExchange::gpu_rows(const RowBlock &rows)
 
 /* ---------------------------------------------------------------------- */
 
+void MpiExchange::choose_way(HaloComm wanted, int device)
+{
+  gpu_rows_.reset();
+  gpu_plan_is_old_ = true;
+  way_ = HaloComm::Mpi;
+  device_ = device;
+  RankOutcome outcome;
+  try {
+    if (device >= 0) gpu_rows_ = open_gpu_rows(device);
+    if (gpu_rows_) gpu_rows_->use_stream(cuda_stream_);
+  } catch (const std::exception &problem) {
+    outcome.failure = problem.what();
+  }
+  const std::string failure = agree_on_failure(communicator(), outcome);
+  if (!failure.empty()) throw std::runtime_error(failure);
+  way_ = possible_way(wanted, device);
+  if (way_ == HaloComm::Nccl) link_gpus();
+}
+
+/* ----------------------------------------------------------------------
+   one rank alone has nobody to talk to: any way will do
+------------------------------------------------------------------------- */
+
+HaloComm MpiExchange::possible_way(HaloComm wanted, int device)
+{
+  if (wanted == HaloComm::Mpi || ranks() == 1) return HaloComm::Mpi;
+  std::string mine;
+  if (device < 0)
+    mine = "the model runs on the CPU";
+  else if (!gpu_rows_)
+    mine = "this package was built without CUDA, or for another CUDA (libnvalchemi_cuda.so)";
+
+  std::string link = mine;
+  if (link.empty()) link = gpu_rows_->link_problem();
+  const std::string no_nccl = nccl_problem(communicator(), link, cuda_device_uuid(device));
+  if (no_nccl.empty() && wanted != HaloComm::MpiDevice) return HaloComm::Nccl;
+
+  RankOutcome outcome;
+  outcome.failure = mine.empty() ? mpi_device_problem() : mine;
+  const std::string no_device = agree_on_failure(communicator(), outcome);
+  if (no_device.empty() && wanted != HaloComm::Nccl) return HaloComm::MpiDevice;
+  if (wanted == HaloComm::Auto) return HaloComm::Mpi;
+  throw std::runtime_error(std::string("keyword halo_comm: got ") + halo_comm_name(wanted) +
+                           ", expected auto or mpi, because " +
+                           (wanted == HaloComm::Nccl ? no_nccl : no_device));
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiExchange::link_gpus()
+{
+  RankOutcome outcome;
+  std::string id;
+  try {
+    if (rank() == 0) id = gpu_rows_->new_link_id();
+  } catch (const std::exception &problem) {
+    outcome.failure = problem.what();
+  }
+  std::string failure = agree_on_failure(communicator(), outcome);
+  if (!failure.empty()) throw std::runtime_error(failure);
+  int length = static_cast<int>(id.size());
+  NVALCHEMI_MPI(MPI_Bcast(&length, 1, MPI_INT, 0, communicator()));
+  id.resize(length);
+  NVALCHEMI_MPI(MPI_Bcast(id.data(), length, MPI_CHAR, 0, communicator()));
+  try {
+    gpu_rows_->join_link(id, ranks(), rank());
+  } catch (const std::exception &problem) {
+    outcome.failure = problem.what();
+  }
+  failure = agree_on_failure(communicator(), outcome);
+  if (!failure.empty()) throw std::runtime_error(failure);
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string MpiExchange::transport_name() const
+{
+  if (ranks() == 1) return "none";
+  if (way_ == HaloComm::Nccl) return "NCCL from GPU to GPU, one hop";
+  if (way_ == HaloComm::MpiDevice) return "MPI on GPU memory, one hop";
+  if (gpu_rows_) return "MPI, rows packed on the GPU, one hop";
+  return device_ < 0 ? "MPI on host memory, one hop" : "MPI, all rows staged on the host, one hop";
+}
+
+/* ---------------------------------------------------------------------- */
+
 void MpiExchange::forward_on_gpu(GpuRows &gpu, const RowBlock &rows)
 {
   const std::size_t row_bytes = rows.row_bytes();
+  if (way_ == HaloComm::Nccl) return over_link([&] { gpu.forward_by_link(rows.data, row_bytes); });
+  if (way_ == HaloComm::MpiDevice) {
+    const char *on_device = gpu.pack_on_device(rows.data, row_bytes);
+    char *halo_rows = static_cast<char *>(rows.data) + owned_rows() * row_bytes;
+    watch_peers([&] { transport_.forward_packed(on_device, halo_rows, row_bytes); });
+    return gpu.copy_own_rows(rows.data, row_bytes);
+  }
   const char *packed = gpu.pack(rows.data, row_bytes);
   char *halo = gpu.halo_buffer(row_bytes);
   watch_peers([&] { transport_.forward_packed(packed, halo, row_bytes); });
@@ -115,6 +225,13 @@ void MpiExchange::forward_on_gpu(GpuRows &gpu, const RowBlock &rows)
 void MpiExchange::reverse_on_gpu(GpuRows &gpu, const RowBlock &rows)
 {
   const std::size_t row_bytes = rows.row_bytes();
+  if (way_ == HaloComm::Nccl) return over_link([&] { gpu.reverse_by_link(rows); });
+  if (way_ == HaloComm::MpiDevice) {
+    const char *halo_rows = static_cast<char *>(rows.data) + owned_rows() * row_bytes;
+    char *on_device = gpu.received_on_device(row_bytes);
+    watch_peers([&] { transport_.reverse_packed(halo_rows, on_device, row_bytes); });
+    return gpu.add_received(rows);
+  }
   const char *halo = gpu.fetch_halo(rows.data, row_bytes);
   char *received = gpu.received_buffer(row_bytes);
   watch_peers([&] { transport_.reverse_packed(halo, received, row_bytes); });
@@ -146,13 +263,46 @@ void MpiExchange::end_evaluation()
 void MpiExchange::finish_poisoned()
 {
   if (!schedule_) return;
-  for (std::size_t next = records_.size(); next < schedule_->size(); ++next) {
-    const ExchangeEvent &event = (*schedule_)[next];
-    if (event.kind == Kind::Forward) transport_.forward_nothing(event.width * WIDEST_ELEMENT);
-    if (event.kind == Kind::Reverse) transport_.reverse_nothing(event.width * WIDEST_ELEMENT);
-    if (event.kind == Kind::SystemSum) transport_.sum_nothing(event.width);
-  }
+  for (std::size_t next = records_.size(); next < schedule_->size(); ++next)
+    poison((*schedule_)[next]);
   schedule_ = nullptr;
+}
+
+/* ----------------------------------------------------------------------
+   NCCL has no empty messages: peers get zeros, and learn of the failure at
+   the end of the evaluation. A GPU that no longer works cannot even send
+   those, and peers would wait for ever.
+------------------------------------------------------------------------- */
+
+void MpiExchange::poison(const ExchangeEvent &event)
+{
+  if (event.kind == Kind::SystemSum) return transport_.sum_nothing(event.width);
+  const bool forward = event.kind == Kind::Forward;
+  if (way_ != HaloComm::Nccl || fault_ != Fault::None) {
+    const std::size_t most = event.width * WIDEST_ELEMENT;
+    return forward ? transport_.forward_nothing(most) : transport_.reverse_nothing(most);
+  }
+  if (nothing_to_move()) return;
+  over_link([&] {
+    if (gpu_plan_is_old_) gpu_rows_->set_plan(gpu_row_plan(transport_.plan()));
+    gpu_plan_is_old_ = false;
+    const std::size_t row_bytes = event.width * element_size(event.type);
+    forward ? gpu_rows_->forward_nothing_by_link(row_bytes)
+            : gpu_rows_->reverse_nothing_by_link(row_bytes);
+  });
+}
+
+/* ---------------------------------------------------------------------- */
+
+template <typename Work> void MpiExchange::over_link(const Work &work)
+{
+  try {
+    work();
+  } catch (const std::exception &problem) {
+    std::fprintf(stderr, "nvalchemi: rank %d can no longer talk to other GPUs: %s\n", rank(),
+                 problem.what());
+    MPI_Abort(communicator(), 1);
+  }
 }
 
 /* ----------------------------------------------------------------------
@@ -220,7 +370,8 @@ void MpiExchange::forward(const RowBlock &rows)
 {
   const Stopwatch stopwatch(seconds_);
   const std::size_t row_bytes = rows.row_bytes();
-  enter({Kind::Forward, rows.width}, rows, double(transport_.plan().send_rows.size()) * row_bytes);
+  enter({Kind::Forward, rows.width, rows.type}, rows,
+        double(transport_.plan().send_rows.size()) * row_bytes);
   if (planted(Fault::DropForward) && is_first_forward()) return;
   if (nothing_to_move()) return;
   if (GpuRows *gpu = gpu_rows(rows)) return forward_on_gpu(*gpu, rows);
@@ -250,7 +401,8 @@ void MpiExchange::reverse(const RowBlock &rows)
 {
   const Stopwatch stopwatch(seconds_);
   require_floating_point(rows);
-  enter({Kind::Reverse, rows.width}, rows, double(transport_.rows_received()) * rows.row_bytes());
+  enter({Kind::Reverse, rows.width, rows.type}, rows,
+        double(transport_.rows_received()) * rows.row_bytes());
   if (planted(Fault::SkipReverse)) return;
   if (nothing_to_move()) return;
   if (GpuRows *gpu = gpu_rows(rows)) return reverse_on_gpu(*gpu, rows);

@@ -14,9 +14,11 @@
 #include "cuda_staging.h"
 #include "fault_injection.h"
 #include "gpu_rows.h"
+#include "halo_comm.h"
 #include "mpi_transport.h"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "kernels/halo_exchange.hpp"
@@ -40,6 +42,16 @@ class MpiExchange final : public HaloExchange {
   const HaloPlan &plan() const { return transport_.plan(); }
   void plant_fault(Fault fault) { fault_ = fault; }
   Fault planted_fault() const { return fault_; }
+
+  // decide how rows in the memory of GPU `device` travel (-1: they are in host memory). Collective;
+  // throws the same on all ranks if the wanted way cannot be gone
+
+  void choose_way(HaloComm wanted, int device);
+  std::string transport_name() const;
+
+  // the cudaStream_t that orders work on rows in GPU memory; null: the device's default stream
+
+  void use_stream(void *cuda_stream);
 
   // between these two, each call is checked against the schedule and recorded; end_evaluation()
   // throws if calls are missing
@@ -71,13 +83,20 @@ class MpiExchange final : public HaloExchange {
   bool follows_reverse() const;
   bool nothing_to_move() const;
   GpuRows *gpu_rows(const RowBlock &rows);
+  HaloComm possible_way(HaloComm wanted, int device);
+  void link_gpus();
+  void poison(const ExchangeEvent &event);
+  template <typename Work> void over_link(const Work &work);
   void forward_on_gpu(GpuRows &gpu, const RowBlock &rows);
   void reverse_on_gpu(GpuRows &gpu, const RowBlock &rows);
 
   MpiTransport transport_;
   CudaStaging staging_;
   std::unique_ptr<GpuRows> gpu_rows_;    // null: rows in GPU memory are staged as a whole
-  bool gpu_plan_is_old_ = true, gpu_asked_ = false;
+  void *cuda_stream_ = nullptr;
+  HaloComm way_ = HaloComm::Mpi;
+  int device_ = -1;
+  bool gpu_plan_is_old_ = true;
   std::vector<double> sum_buffer_;
   const std::vector<ExchangeEvent> *schedule_ = nullptr;    // set during an evaluation
   std::vector<ExchangeRecord> records_;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 using namespace LAMMPS_NS;
 
@@ -67,12 +66,7 @@ const std::vector<int> &NeighborGraph::select_candidates(const NeighList &list,
 
 void NeighborGraph::place_ghosts(const std::vector<std::int64_t> &rows, std::int64_t total_rows)
 {
-  atom_of_row_.resize(total_rows, -1);
-  for (std::size_t k = 0; k < used_ghosts_.size(); ++k) {
-    row_of_atom_[used_ghosts_[k]] = rows[k];
-    if (rows[k] >= n_owned_) atom_of_row_[rows[k]] = used_ghosts_[k];
-  }
-
+  ModelGraph::place_ghosts(rows, total_rows);
   species_.resize(total_rows);
   position_.resize(3 * total_rows);
   receiver_.resize(candidate_.size());
@@ -85,26 +79,6 @@ void NeighborGraph::place_ghosts(const std::vector<std::int64_t> &rows, std::int
   }
 }
 
-/* ---------------------------------------------------------------------- */
-
-const nvalchemi::AtomGraph &NeighborGraph::update(const AtomView &atoms, const double *h)
-{
-  if (atoms.nlocal != nlocal_ || atoms.nall != nall_)
-    throw std::runtime_error("the atoms of this rank changed without re-neighbouring: got " +
-                             std::to_string(atoms.nall) + " owned and ghost atoms, expected " +
-                             std::to_string(nall_) + ". Use a plain 'run' (not 'pre no')");
-
-  const double scale = settings_.angstrom_per_length;
-  graph_ = {};
-  const double cell[9] = {h[0], 0.0, 0.0, h[5], h[1], 0.0, h[4], h[3], h[2]};
-  for (int k = 0; k < 9; ++k) graph_.cell[k] = scale * cell[k];
-
-  update_rows(atoms);
-  update_edges(atoms);
-  if (settings_.wants_shifts) update_shifts();
-  return graph_;
-}
-
 /* ----------------------------------------------------------------------
    types are read anew: Monte Carlo fixes swap them between steps
 ------------------------------------------------------------------------- */
@@ -112,14 +86,10 @@ const nvalchemi::AtomGraph &NeighborGraph::update(const AtomView &atoms, const d
 void NeighborGraph::update_rows(const AtomView &atoms)
 {
   const double scale = settings_.angstrom_per_length;
-  graph_.n_owned = n_owned_;
-  graph_.n_rows = static_cast<std::int64_t>(atom_of_row_.size());
   for (std::int64_t row = 0; row < graph_.n_rows; ++row) {
     const int i = atom_of_row_[row];
     species_[row] = settings_.species_of_type[atoms.type[i]];
-    if (species_[row] < 0)
-      throw std::runtime_error("an atom changed to type " + std::to_string(atoms.type[i]) +
-                               ", which is not mapped, without re-neighbouring");
+    if (species_[row] < 0) refuse_type(atoms.type[i]);
     for (int k = 0; k < 3; ++k) position_[3 * row + k] = scale * atoms.x[i][k];
   }
   graph_.species = species_.data();
@@ -196,13 +166,30 @@ void NeighborGraph::update_shifts()
 
 /* ---------------------------------------------------------------------- */
 
+std::int64_t NeighborGraph::first_not_finite(const nvalchemi::Evaluation &evaluation) const
+{
+  for (std::size_t k = 0; k < evaluation.edge_gradients.size(); ++k)
+    if (!std::isfinite(evaluation.edge_gradients[k])) return receiver_[k / 3];
+  for (std::size_t k = 0; k < evaluation.row_forces.size(); ++k)
+    if (!std::isfinite(evaluation.row_forces[k])) return static_cast<std::int64_t>(k / 3);
+  return -1;
+}
+
+/* ---------------------------------------------------------------------- */
+
+HostEdges NeighborGraph::edges_on_host() const
+{
+  return {graph_.n_edges, receiver_.data(), sender_.data(), vector_.data(), sender_atom_.data()};
+}
+
+/* ---------------------------------------------------------------------- */
+
 double NeighborGraph::memory_usage() const
 {
   const auto bytes = [](const auto &values) {
     return double(values.capacity()) * sizeof(values[0]);
   };
-  return bytes(row_of_atom_) + bytes(atom_of_row_) + bytes(used_ghosts_) + bytes(first_candidate_) +
-         bytes(candidate_) + bytes(species_) + bytes(receiver_) + bytes(sender_) +
-         bytes(cell_shift_) + bytes(position_) + bytes(vector_) + bytes(shift_) +
-         bytes(sender_atom_);
+  return ModelGraph::memory_usage() + bytes(first_candidate_) + bytes(candidate_) +
+         bytes(species_) + bytes(receiver_) + bytes(sender_) + bytes(cell_shift_) +
+         bytes(position_) + bytes(vector_) + bytes(shift_) + bytes(sender_atom_);
 }

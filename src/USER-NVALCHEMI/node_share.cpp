@@ -89,6 +89,14 @@ std::string device_for_rank(MPI_Comm comm, const std::string &device)
 
 /* ---------------------------------------------------------------------- */
 
+int gpu_number(const std::string &device)
+{
+  const std::string prefix = "cuda:";
+  return device.rfind(prefix, 0) == 0 ? std::stoi(device.substr(prefix.size())) : -1;
+}
+
+/* ---------------------------------------------------------------------- */
+
 OpenMPThreads::OpenMPThreads(int threads)
 {
   const auto get = openmp_function<int (*)()>("omp_get_max_threads");

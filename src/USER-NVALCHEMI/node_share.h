@@ -22,6 +22,10 @@ int threads_for_rank(MPI_Comm comm);
 
 std::string device_for_rank(MPI_Comm comm, const std::string &device);
 
+// the number of "cuda:N", -1 for other devices
+
+int gpu_number(const std::string &device);
+
 // While it lives, OpenMP's thread number is LibTorch's; afterwards it is LAMMPS's again. Both may
 // use the same OpenMP runtime, and LAMMPS's threaded styles rely on theirs.
 

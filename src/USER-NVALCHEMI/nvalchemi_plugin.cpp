@@ -97,7 +97,8 @@ BuildStamp needed_by(const HostFacts &host)
 }
 
 /* ----------------------------------------------------------------------
-   a build without Kokkos styles runs in a host with KOKKOS, not vice versa
+   a build without Kokkos styles runs in a host with KOKKOS, not vice versa;
+   choose_build() prefers one with them
 ------------------------------------------------------------------------- */
 
 bool fits(BuildStamp build, BuildStamp host)
@@ -157,8 +158,12 @@ Build choose_build(void *lmp, const fs::path &plugin)
                                   "shared library (cmake -DBUILD_SHARED_LIBS=on)");
 
   const std::vector<Build> builds = builds_in(plugin.parent_path());
-  for (const Build &build : builds)
-    if (fits(build.stamp, needed_by(host))) return build;
+  const Build *found = nullptr;
+  for (const Build &build : builds) {
+    if (!fits(build.stamp, needed_by(host))) continue;
+    if (!found || (build.stamp.kokkos && !found->stamp.kokkos)) found = &build;
+  }
+  if (found) return *found;
   nvalchemi::stop_host(lmp, no_build_fits(plugin, host, builds));
 }
 

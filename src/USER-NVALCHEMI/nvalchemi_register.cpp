@@ -8,6 +8,7 @@
 
 #include "fix_nvalchemi_validate.h"
 #include "pair_nvalchemi.h"
+#include "register_kokkos.h"
 
 #include "lammps.h"
 
@@ -48,4 +49,8 @@ nvalchemi_register(void *lmp, void *handle, NvalchemiRegisterStyle register_styl
   entry.info = "nvalchemi/validate fix: decomposed against undecomposed evaluation";
   entry.creator.v2 = create_validate;
   register_style(&entry, lmp);
+
+#if defined(LMP_KOKKOS)
+  register_kokkos_styles(entry, register_style, lmp);
+#endif
 }

@@ -11,6 +11,7 @@
 #include "fault_injection.h"
 #include "ghost_cutoff.h"
 #include "ghost_homes.h"
+#include "host_contribution.h"
 #include "model_outputs.h"
 #include "model_source.h"
 #include "mpi_exchange.h"
@@ -48,13 +49,6 @@ namespace {
 
 const std::string PREFIX = "Pair style nvalchemi: ";
 
-bool wants_shifts(const ModelCard &card)
-{
-  return card.rows == nvalchemi::RowMode::Folded &&
-         (card.find_input(nvalchemi::InputRole::EdgeShifts) ||
-          card.find_input(nvalchemi::InputRole::EdgeCellShifts));
-}
-
 }    // namespace
 
 /* ---------------------------------------------------------------------- */
@@ -73,11 +67,11 @@ struct PairNvalchemi::Impl {
   ServedPairs served;
 
   std::unique_ptr<nvalchemi::MpiExchange> exchange;
-  NeighborGraph graph;
+  std::unique_ptr<ModelGraph> graph;
   bool rows_ready = false;
   GhostHomes homes;
 
-  Contribution contribution;
+  std::unique_ptr<Contribution> contribution;
   NvalchemiContribution record;
   bool recording = false;
   std::function<void(const std::string &)> failure_listener;
@@ -104,6 +98,18 @@ PairNvalchemi::PairNvalchemi(LAMMPS *lmp) : Pair(lmp), impl(std::make_unique<Imp
   centroidstressflag = CENTROID_NOTAVAIL;
 
   impl->exchange = std::make_unique<nvalchemi::MpiExchange>(world);
+  auto graph = std::make_unique<NeighborGraph>();
+  auto contribution = std::make_unique<HostContribution>(*graph);
+  use(std::move(graph), std::move(contribution));
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::use(std::unique_ptr<ModelGraph> graph,
+                        std::unique_ptr<Contribution> contribution)
+{
+  impl->contribution = std::move(contribution);
+  impl->graph = std::move(graph);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -151,10 +157,10 @@ void PairNvalchemi::settings(int narg, char **arg)
   // hybrid reads this flag right after settings()
 
   centroidstressflag = impl->options.centroid ? CENTROID_AVAIL : CENTROID_NOTAVAIL;
-  impl->contribution.set_units(1.0 / impl->units.ev_per_energy,
-                               1.0 / impl->units.angstrom_per_length);
+  impl->contribution->set_units(1.0 / impl->units.ev_per_energy,
+                                1.0 / impl->units.angstrom_per_length);
   impl->exchange->plant_fault(impl->fault);
-  if (impl->fault == nvalchemi::Fault::SwapEdges) impl->graph.plant_swapped_edges();
+  if (impl->fault == nvalchemi::Fault::SwapEdges) impl->graph->plant_swapped_edges();
   if (impl->fault != nvalchemi::Fault::None && comm->me == 0)
     error->warning(FLERR, PREFIX + "NVALCHEMI_FAULT plants the fault '" +
                               nvalchemi::fault_name(impl->fault) +
@@ -180,8 +186,12 @@ void PairNvalchemi::coeff(int narg, char **arg)
     if (path.empty()) path = arg[2];
 
     const nvalchemi::OpenMPThreads guard(impl->threads);
+    nvalchemi::PairOptions options = impl->options;
+    options.device = model_device(options.device);
     impl->session =
-        nvalchemi::load_model(world, path, impl->options, impl->threads, impl->source, warnings);
+        nvalchemi::load_model(world, path, options, impl->threads, impl->source, warnings);
+    impl->exchange->choose_way(impl->options.halo_comm,
+                               nvalchemi::gpu_number(impl->session->device_name()));
     impl->model_file = arg[2];
     impl->configure_graph(nvalchemi::map_types({arg + 3, arg + narg}, atom->ntypes,
                                                impl->session->card().species, under_hybrid));
@@ -213,13 +223,7 @@ void PairNvalchemi::Impl::configure_graph(const std::vector<int> &types)
   cutoff = card.cutoff / units.angstrom_per_length;
   rows_ready = false;
 
-  GraphSettings settings;
-  settings.folded = card.rows == nvalchemi::RowMode::Folded;
-  settings.wants_shifts = wants_shifts(card);
-  settings.cutoff = cutoff;
-  settings.angstrom_per_length = units.angstrom_per_length;
-  settings.species_of_type = species_of_type;
-  graph.configure(settings);
+  graph->configure(graph_settings(card, units.angstrom_per_length, species_of_type));
 }
 
 /* ---------------------------------------------------------------------- */
@@ -245,6 +249,13 @@ double PairNvalchemi::init_one(int i, int j)
 void PairNvalchemi::compute(int eflag, int vflag)
 {
   ev_init(eflag, vflag);
+  evaluate_and_add();
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::evaluate_and_add()
+{
   refuse_unavailable();
   if (neighbor->ago == 0 || !impl->rows_ready) rebuild_rows();
   const Evaluation evaluation = evaluate();
@@ -285,8 +296,8 @@ void PairNvalchemi::rebuild_rows()
     outcome.failure = problem.what();
   }
 
-  impl->homes.ask(*comm, impl->graph.select_owned(*list, atoms), atom->nlocal);
-  const std::vector<int> &ghosts = impl->graph.select_candidates(*list, atoms, neighbor->skin);
+  impl->homes.ask(*comm, impl->graph->select_owned(*list, atoms), atom->nlocal);
+  const std::vector<int> &ghosts = impl->graph->select_candidates(*list, atoms, neighbor->skin);
   try {
     homes = impl->homes.of(ghosts);
   } catch (const std::exception &problem) {
@@ -294,9 +305,10 @@ void PairNvalchemi::rebuild_rows()
   }
   stop_together(outcome);
 
-  nvalchemi::HaloRows rows = nvalchemi::build_halo_rows(
-      impl->exchange->communicator(), impl->graph.n_owned(), homes, impl->graph.settings().folded);
-  impl->graph.place_ghosts(rows.row_of_ghost, rows.plan.total_rows);
+  nvalchemi::HaloRows rows =
+      nvalchemi::build_halo_rows(impl->exchange->communicator(), impl->graph->n_owned(), homes,
+                                 impl->graph->settings().folded);
+  impl->graph->place_ghosts(rows.row_of_ghost, rows.plan.total_rows);
   impl->exchange->set_plan(std::move(rows.plan));
   impl->rows_ready = true;
   impl->times.graph += platform::walltime() - start;
@@ -320,17 +332,20 @@ Evaluation PairNvalchemi::evaluate()
   const bool edge_moments = cvflag_atom != 0;
   exchange.begin_evaluation(impl->session->schedule(edge_moments));
   try {
-    const nvalchemi::AtomGraph &graph = impl->graph.update(atoms, domain->h);
+    nvalchemi::AtomGraph graph = impl->graph->update(atoms, domain->h);
+    graph.wants_host_energies = impl->recording || impl->outputs.wants_energies();
+    if (graph.cuda_device < 0 && !model_on_host()) graph.results_stay = false;
+    exchange.use_stream(graph.cuda_stream);
     graph_done = platform::walltime();
     const nvalchemi::OpenMPThreads guard(impl->threads);
     try {
       evaluation = impl->session->evaluate(graph, exchange, edge_moments);
     } catch (const nvalchemi::NotFiniteError &found) {
-      energy_not_finite(impl->graph, found, *atom);
+      energy_not_finite(*impl->graph, found, *atom);
     }
     exchange.end_evaluation();
-    check_finite(impl->graph, evaluation, *atom);
-    impl->outputs.store(impl->graph, evaluation, atom->nlocal, 1.0 / impl->units.ev_per_energy);
+    check_finite(*impl->graph, evaluation, *atom);
+    impl->outputs.store(*impl->graph, evaluation, atom->nlocal, 1.0 / impl->units.ev_per_energy);
   } catch (const std::exception &problem) {
     outcome.failure = problem.what();
     outcome.caused_by_peer = exchange.peer_failed();
@@ -362,7 +377,7 @@ void PairNvalchemi::accumulate(const Evaluation &evaluation)
   if (impl->recording) targets.record = &impl->record;
   targets.record_virials =
       impl->recording && impl->session->card().forces == nvalchemi::ForceSource::EdgeVectors;
-  impl->contribution.add(impl->graph, evaluation, *impl->exchange, atom->nlocal, targets);
+  impl->contribution->add(evaluation, *impl->exchange, atom->nlocal, targets);
   impl->times.accumulate += platform::walltime() - start;
 }
 
@@ -385,7 +400,7 @@ void PairNvalchemi::report_setup()
   impl->report_pending = false;
   nvalchemi::ModelFacts facts;
   facts.file = impl->model_file;
-  facts.device = impl->session->device_name();
+  facts.device = nvalchemi::describe_device(impl->session->device_name());
   facts.threads = impl->threads;
   facts.lammps_built = std::to_string(NVALCHEMI_LAMMPS_VERSION_DATE);
   facts.lammps_running = lmp->version;
@@ -396,11 +411,12 @@ void PairNvalchemi::report_setup()
   for (int type = 1; type <= atom->ntypes; ++type)
     types.push_back({type, model_species(type), atom->mass ? atom->mass[type] : 0.0});
 
-  const nvalchemi::AtomGraph &graph = impl->graph.graph();
+  const nvalchemi::AtomGraph &graph = impl->graph->graph();
   const nvalchemi::RowCounts rows{graph.n_owned, atom->nghost, graph.n_rows - graph.n_owned,
                                   graph.n_edges};
   const std::string decomposition = nvalchemi::describe_decomposition(
-      impl->exchange->communicator(), rows, impl->exchange->records());
+      impl->exchange->communicator(), rows, impl->exchange->transport_name(),
+      impl->exchange->records());
   if (comm->me != 0) return;
   utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
                           decomposition +
@@ -436,7 +452,7 @@ void *PairNvalchemi::extract_peratom(const char *name, int &columns)
 
 double PairNvalchemi::memory_usage()
 {
-  return Pair::memory_usage() + impl->graph.memory_usage() + impl->outputs.memory_usage();
+  return Pair::memory_usage() + impl->graph->memory_usage() + impl->outputs.memory_usage();
 }
 
 /* ---------------------------------------------------------------------- */
@@ -457,7 +473,7 @@ const NvalchemiContribution &PairNvalchemi::contribution() const
 
 NvalchemiParts PairNvalchemi::parts()
 {
-  return {*impl->session, impl->source, impl->graph, *impl->exchange};
+  return {*impl->session, impl->source, *impl->graph, *impl->exchange};
 }
 
 /* ---------------------------------------------------------------------- */
@@ -465,6 +481,13 @@ NvalchemiParts PairNvalchemi::parts()
 void PairNvalchemi::on_failure(std::function<void(const std::string &)> listener)
 {
   impl->failure_listener = std::move(listener);
+}
+
+/* ---------------------------------------------------------------------- */
+
+bool PairNvalchemi::model_on_host() const
+{
+  return impl->session->device_name() == "cpu";
 }
 
 /* ---------------------------------------------------------------------- */

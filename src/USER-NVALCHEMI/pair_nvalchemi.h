@@ -30,7 +30,8 @@ struct RankOutcome;
 
 namespace LAMMPS_NS {
 
-class NeighborGraph;
+class Contribution;
+class ModelGraph;
 
 // what one instance of the style added on this rank, in LAMMPS's units;
 // other styles and fixes that share atom->f have no part in it
@@ -50,7 +51,7 @@ struct NvalchemiContribution {
 struct NvalchemiParts {
   nvalchemi::Session &session;
   const nvalchemi::ModelSource &source;
-  class NeighborGraph &graph;          // of the latest compute(); whoever changes it restores it
+  class ModelGraph &graph;             // of the latest compute(); whoever changes it restores it
   nvalchemi::MpiExchange &exchange;    // with the plan of the latest re-neighbouring
 };
 
@@ -92,6 +93,23 @@ class PairNvalchemi : public Pair {
 
   double angstrom_per_length() const;
   double ev_per_energy() const;
+
+ protected:
+  // one evaluation and what it adds, after ev_init()
+
+  void evaluate_and_add();
+
+  // the code for rows, edges and results in the memory of an execution space; the host's by default
+
+  void use(std::unique_ptr<ModelGraph>, std::unique_ptr<Contribution>);
+
+  // the device to load a model on: auto, cpu, cuda or cuda:N
+
+  virtual std::string model_device(const std::string &keyword) { return keyword; }
+
+  // does the session run on the host?
+
+  bool model_on_host() const;
 
  private:
   struct Impl;    // keeps library types out of this header

@@ -12,7 +12,7 @@ namespace nvalchemi {
 namespace {
 
 constexpr char KEYWORDS[] =
-    "device, card, spec, lenient, ops, threads, selftest, exclusions, centroid, verbose";
+    "device, halo_comm, card, spec, lenient, ops, threads, selftest, exclusions, centroid, verbose";
 
 /* ---------------------------------------------------------------------- */
 
@@ -86,6 +86,8 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
     const std::string &value = arguments[k + 1];
     if (keyword == "device")
       options.device = device(value);
+    else if (keyword == "halo_comm")
+      options.halo_comm = parse_halo_comm(value);
     else if (keyword == "card")
       options.card_file = value;
     else if (keyword == "spec")

@@ -6,6 +6,8 @@
 #ifndef LMP_PAIR_OPTIONS_H
 #define LMP_PAIR_OPTIONS_H
 
+#include "halo_comm.h"
+
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace nvalchemi {
 
 struct PairOptions {
   std::string device = "auto";                    // auto | cpu | cuda | cuda:N
+  HaloComm halo_comm = HaloComm::Auto;            // of rows in GPU memory
   std::string card_file;                          // empty: the archive's own, or the one beside it
   std::string spec;                               // a preset or a file; empty: the card's
   bool lenient_spec = false;                      // warn of what the strict reader refuses

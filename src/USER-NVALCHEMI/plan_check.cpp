@@ -5,7 +5,7 @@
 #include "gathered_system.h"
 #include "mpi_check.h"
 #include "mpi_exchange.h"
-#include "neighbor_graph.h"
+#include "model_graph.h"
 #include "pair_nvalchemi.h"
 #include "rank_agreement.h"
 
@@ -111,7 +111,7 @@ class PlanCheck {
   void check_edges();
 
   const Atom &atom_;
-  const NeighborGraph &graph_;
+  const ModelGraph &graph_;
   MpiExchange &exchange_;
   std::int64_t owned_, total_;
   nvalchemi::Lattice lattice_;
@@ -206,10 +206,10 @@ void PlanCheck::correct()
 
 void PlanCheck::check_edges()
 {
-  const auto &graph = graph_.graph();
-  for (std::int64_t edge = 0; edge < graph.n_edges; ++edge) {
-    const auto row = graph.sender[edge];
-    const auto seen = atom_.tag[graph_.sender_atoms()[edge]];
+  const HostEdges edges = graph_.edges_on_host();
+  for (std::int64_t edge = 0; edge < edges.count; ++edge) {
+    const auto row = edges.sender[edge];
+    const auto seen = atom_.tag[edges.sender_atom[edge]];
     if (ids_[row] != seen)
       note(row, "an edge from atom id " + std::to_string(seen),
            "edges from the atom that the row holds");

@@ -2,7 +2,9 @@
 
 #include "run_report.h"
 
+#include "cuda_staging.h"
 #include "mpi_check.h"
+#include "node_share.h"
 
 #include "potentials/elements.hpp"
 
@@ -68,6 +70,16 @@ int count_kind(const std::vector<ExchangeRecord> &exchanges, Kind kind)
 
 /* ---------------------------------------------------------------------- */
 
+std::string describe_device(const std::string &device)
+{
+  const int gpu = gpu_number(device);
+  if (gpu < 0) return device;
+  const std::string uuid = cuda_device_uuid(gpu);
+  return uuid.empty() ? device : device + " (" + uuid + ")";
+}
+
+/* ---------------------------------------------------------------------- */
+
 std::string describe_model(const ModelCard &card, const ModelFacts &facts,
                            const std::vector<TypeLine> &types)
 {
@@ -118,6 +130,7 @@ std::vector<std::string> doubtful_masses(const ModelCard &card, const std::vecto
 /* ---------------------------------------------------------------------- */
 
 std::string describe_decomposition(MPI_Comm comm, const RowCounts &mine,
+                                   const std::string &transport,
                                    const std::vector<ExchangeRecord> &exchanges)
 {
   int nprocs;
@@ -126,9 +139,7 @@ std::string describe_decomposition(MPI_Comm comm, const RowCounts &mine,
                      counts(comm, "ghost atoms", mine.ghosts) + ", " +
                      counts(comm, "halo", mine.halo) + "; " + counts(comm, "edges", mine.edges) +
                      "\n";
-  text +=
-      format("  transport: %s, %d rank%s\n", nprocs > 1 ? "MPI on host memory, one hop" : "none",
-             nprocs, nprocs > 1 ? "s" : "");
+  text += "  transport: " + transport + format(", %d rank%s\n", nprocs, nprocs > 1 ? "s" : "");
   text += format("  exchanges per step: %d forward, %d reverse, %d sum\n",
                  count_kind(exchanges, Kind::Forward), count_kind(exchanges, Kind::Reverse),
                  count_kind(exchanges, Kind::SystemSum));

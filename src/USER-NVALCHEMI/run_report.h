@@ -39,6 +39,10 @@ struct ModelFacts {
 std::string describe_model(const ModelCard &card, const ModelFacts &facts,
                            const std::vector<TypeLine> &types);
 
+// "cuda:0" with the GPU's UUID, other devices as they are; not collective
+
+std::string describe_device(const std::string &device);
+
 // warnings on masses far from those of the elements that the types stand for; not collective
 
 std::vector<std::string> doubtful_masses(const ModelCard &card, const std::vector<TypeLine> &types);
@@ -52,6 +56,7 @@ struct RowCounts {
 // rows and exchanges of a step; collective, the text is complete on rank 0
 
 std::string describe_decomposition(MPI_Comm comm, const RowCounts &mine,
+                                   const std::string &transport,
                                    const std::vector<ExchangeRecord> &exchanges);
 
 // where the time of this rank went

@@ -3,7 +3,7 @@
 #include "sampled_atoms.h"
 
 #include "mpi_exchange.h"
-#include "neighbor_graph.h"
+#include "model_graph.h"
 #include "pair_nvalchemi.h"
 
 #include "atom.h"
@@ -29,17 +29,17 @@ std::vector<int> owners_of_halo_rows(const nvalchemi::HaloPlan &plan)
 
 // strata by neighbour rank; rows that are not `eligible` are left out
 
-std::vector<nvalchemi::Stratum> strata_of(const nvalchemi::AtomGraph &graph,
-                                          const std::vector<int> &owners,
+std::vector<nvalchemi::Stratum> strata_of(const ModelGraph &graph, const std::vector<int> &owners,
                                           const std::vector<bool> &eligible)
 {
   std::map<int, nvalchemi::Stratum> by_neighbor;
   std::vector<bool> inside = eligible;
-  for (std::int64_t edge = 0; edge < graph.n_edges; ++edge) {
-    const auto row = graph.receiver[edge];
-    if (graph.sender[edge] < graph.n_owned || !eligible[row]) continue;
+  const HostEdges edges = graph.edges_on_host();
+  for (std::int64_t edge = 0; edge < edges.count; ++edge) {
+    const auto row = edges.receiver[edge];
+    if (edges.sender[edge] < graph.n_owned() || !eligible[row]) continue;
     inside[row] = false;
-    auto &rows = by_neighbor[owners[graph.sender[edge] - graph.n_owned]].rows;
+    auto &rows = by_neighbor[owners[edges.sender[edge] - graph.n_owned()]].rows;
     if (rows.empty() || rows.back() != row) rows.push_back(row);    // edges are ordered by receiver
   }
   std::vector<nvalchemi::Stratum> strata;
@@ -48,7 +48,7 @@ std::vector<nvalchemi::Stratum> strata_of(const nvalchemi::AtomGraph &graph,
     strata.push_back(std::move(stratum));
   }
   nvalchemi::Stratum interior;
-  for (std::int64_t row = 0; row < graph.n_owned; ++row)
+  for (std::int64_t row = 0; row < graph.n_owned(); ++row)
     if (inside[row]) interior.rows.push_back(row);
   if (!interior.rows.empty()) strata.push_back(std::move(interior));
   return strata;
@@ -62,7 +62,7 @@ nvalchemi::SampleChoice LAMMPS_NS::sample_atoms(LAMMPS *lmp, PairNvalchemi *pair
                                                 std::uint64_t seed, bigint step, std::int64_t count)
 {
   const auto *atom = lmp->atom;
-  const NeighborGraph &graph = pair->parts().graph;
+  const ModelGraph &graph = pair->parts().graph;
   std::vector<bool> eligible(graph.n_owned());
   std::vector<std::uint64_t> key(graph.n_owned());
   for (std::int64_t row = 0; row < graph.n_owned(); ++row) {
@@ -71,5 +71,5 @@ nvalchemi::SampleChoice LAMMPS_NS::sample_atoms(LAMMPS *lmp, PairNvalchemi *pair
     key[row] = nvalchemi::spread(seed, step, atom->tag[i]);
   }
   const auto owners = owners_of_halo_rows(pair->parts().exchange.plan());
-  return nvalchemi::choose_sample(strata_of(graph.graph(), owners, eligible), key, count);
+  return nvalchemi::choose_sample(strata_of(graph, owners, eligible), key, count);
 }

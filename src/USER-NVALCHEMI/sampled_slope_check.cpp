@@ -4,7 +4,7 @@
 
 #include "mpi_check.h"
 #include "mpi_exchange.h"
-#include "neighbor_graph.h"
+#include "model_graph.h"
 #include "node_share.h"
 #include "pair_nvalchemi.h"
 #include "rank_agreement.h"
@@ -76,7 +76,7 @@ enum Sum { PROJECTION, FORCE_SQUARE, MOVABLE, ENERGY_SQUARE, SLOPE, SUMS };
 std::vector<double> SampledValidation::energies_at(const double *const *x)
 {
   const auto *atom = lmp_->atom;
-  NeighborGraph &graph = pair_->parts().graph;
+  ModelGraph &graph = pair_->parts().graph;
   nvalchemi::MpiExchange &exchange = pair_->parts().exchange;
   AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, x, atom->type};
   std::vector<double> energies;
@@ -105,6 +105,12 @@ std::vector<double> SampledValidation::energies_at(const double *const *x)
 
 void SampledValidation::compare_slope(bigint step, SampledVerdict &verdict)
 {
+  if (!pair_->parts().graph.looks_at_view()) {
+    verdict.no_slope =
+        "the positions are in the memory of Kokkos; use pair style nvalchemi without "
+        "the suffix kk for this check";
+    return;
+  }
   const std::string dtype = pair_->parts().session.precision();
   const auto points = nvalchemi::slope_points(dtype);
   const double length = pair_->angstrom_per_length();
@@ -121,7 +127,7 @@ void SampledValidation::compare_slope(bigint step, SampledVerdict &verdict)
 
   const auto u = directions(lmp_, groupbit_, settings_.seed, step);
   const auto &record = pair_->contribution();
-  const NeighborGraph &graph = pair_->parts().graph;
+  const ModelGraph &graph = pair_->parts().graph;
   const double unit = pair_->ev_per_energy() / length;
   double mine[SUMS] = {0.0}, all[SUMS];
   for (std::int64_t row = 0; row < graph.n_owned(); row++) {

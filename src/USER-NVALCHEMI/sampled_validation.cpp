@@ -5,7 +5,7 @@
 #include "gathered_system.h"
 #include "mpi_check.h"
 #include "mpi_exchange.h"
-#include "neighbor_graph.h"
+#include "model_graph.h"
 #include "node_share.h"
 #include "pair_nvalchemi.h"
 #include "sampled_atoms.h"

@@ -133,9 +133,32 @@ class Configure(unittest.TestCase):
             "is version '1.13.1', expected 2.4 or later", NVALCHEMI_TORCH_DIR=self.root
         )
 
-    def test_refuses_features_that_this_version_lacks(self):
+    def test_kokkos_styles_need_a_lammps_with_kokkos(self):
         self.expect_refusal(
-            "NVALCHEMI_ENABLE_KOKKOS: got ON", "expected OFF", NVALCHEMI_ENABLE_KOKKOS="ON"
+            "NVALCHEMI_ENABLE_KOKKOS: got ON",
+            "KOKKOS/kokkos_type.h does not exist",
+            "LAMMPS_SOURCE_DIR",
+            NVALCHEMI_ENABLE_KOKKOS="ON",
+        )
+        self.plant("lammps/src/KOKKOS/kokkos_type.h", "")
+        self.expect_refusal(
+            "NVALCHEMI_ENABLE_KOKKOS: got ON",
+            "include/KokkosCore_config.h does not exist",
+            "-DKokkos_ROOT=",
+            NVALCHEMI_ENABLE_KOKKOS="ON",
+            LAMMPS_SOURCE_DIR=self.lammps_source("4 Feb 2025"),
+            Kokkos_ROOT=self.root,
+        )
+
+    def test_kokkos_for_cuda_needs_a_cuda_compiler(self):
+        self.plant("lammps/src/KOKKOS/kokkos_type.h", "")
+        self.plant("include/KokkosCore_config.h", "#define KOKKOS_ENABLE_CUDA\n")
+        self.expect_refusal(
+            "was built for CUDA, expected a CUDA compiler",
+            NVALCHEMI_ENABLE_KOKKOS="ON",
+            NVALCHEMI_ENABLE_CUDA="OFF",
+            LAMMPS_SOURCE_DIR=self.lammps_source("4 Feb 2025"),
+            Kokkos_ROOT=self.root,
         )
 
     def test_tests_need_googletest(self):

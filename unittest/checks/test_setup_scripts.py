@@ -201,6 +201,73 @@ class Environments(SetupScripts):
         self.assertIn("'python3' is Python 3.14.1", result.stderr)
 
 
+class KokkosLammps(SetupScripts):
+    SHOW = 'nvalchemi_kokkos_lammps; printf "%s\\n" "${nvalchemi_kokkos_arguments[@]}"'
+
+    def test_can_be_left_out(self):
+        result = self.run_script(self.SHOW, NVALCHEMI_KOKKOS="no")
+
+        self.assertIn("-DNVALCHEMI_ENABLE_KOKKOS=OFF", result.stdout, result.stderr)
+
+    def test_takes_the_users_own(self):
+        own = {"LAMMPS_SOURCE_DIR": "/opt/lammps", "LAMMPS_EXECUTABLE": "/opt/lammps/lmp"}
+        without = self.run_script(self.SHOW, **own)
+        result = self.run_script(self.SHOW, Kokkos_ROOT="/opt/kokkos", **own)
+        alone = self.run_script(self.SHOW, Kokkos_ROOT="/opt/kokkos")
+
+        self.assertIn("-DNVALCHEMI_ENABLE_KOKKOS=OFF", without.stdout)
+        self.assertIn("set Kokkos_ROOT if your LAMMPS has KOKKOS", without.stdout)
+        self.assertIn("-DNVALCHEMI_ENABLE_KOKKOS=ON\n-DKokkos_ROOT=/opt/kokkos", result.stdout)
+        self.assertIn("Kokkos_ROOT is set without LAMMPS_SOURCE_DIR", alone.stderr)
+
+    def test_is_made_once_and_anew_after_a_failure(self):
+        fill = 'nvalchemi_fill_kokkos_lammps() { echo filling; echo half >"$1/half"; %s; }; '
+        fails, works = fill % "false", fill % "true"
+        before = self.run_script(fails + self.SHOW, NVALCHEMI_KOKKOS="present")
+        runs = [self.run_script(what + self.SHOW) for what in (fails, works, works)]
+        after = self.run_script(fails + self.SHOW, NVALCHEMI_KOKKOS="present")
+
+        self.assertIn("-DNVALCHEMI_ENABLE_KOKKOS=OFF", before.stdout)
+        self.assertIn("-DNVALCHEMI_ENABLE_KOKKOS=ON", after.stdout)
+        self.assertEqual([run.returncode for run in runs], [1, 0, 0], runs)
+        self.assertIn("left unfinished", runs[1].stdout)
+        self.assertNotIn("filling", runs[2].stdout)
+        for part in ("_LAMMPS_DIR=", "/lammps\n", "/kokkos\n", "/lammps-build/lmp\n"):
+            self.assertIn(part, runs[2].stdout)
+
+    def test_refuses_a_source_that_was_cut_short(self):
+        (self.root / "kokkos-4.7.00-src.tar.xz").write_text("no archive")
+        result = self.run_script(
+            'nvalchemi_unpack_kokkos_sources "$HOME"; echo reached',
+            NVALCHEMI_TOOLCHAIN=str(self.root),
+        )
+
+        self.assertNotIn("reached", result.stdout)
+        self.assertIn("kokkos-4.7.00-src.tar.xz has the checksum ", result.stderr)
+        self.assertIn("expected 2048fd86", result.stderr)
+
+    def test_says_what_to_do_where_lammps_cannot_be_had(self):
+        script = 'nvalchemi_download_lammps "$HOME"; echo reached'
+        without = self.run_script(script)
+        self.program("apt-get", "false")
+        other_system = self.run_script(script)
+        self.program(
+            "apt-get", 'case $1 in indextargets) echo "file:/mirror/debian/" ;; *) exit 1 ;; esac'
+        )
+        self.program("id", "echo nobody")
+        offline = self.run_script(script)
+
+        for result, part in (
+            (without, "LAMMPS's source comes with apt-get, which this system lacks"),
+            (other_system, "apt-get knows no repository of Debian"),
+            (offline, "lammps_20250204+dfsg.1.orig.tar.xz could not be had from file:/mirror/"),
+        ):
+            self.assertNotIn("reached", result.stdout)
+            self.assertIn(part, result.stderr)
+            self.assertIn("NVALCHEMI_TOOLCHAIN", result.stderr)
+            self.assertIn("NVALCHEMI_KOKKOS=no", result.stderr)
+
+
 class Console(SetupScripts):
     def test_prints_where_the_time_went(self):
         result = self.run_script(

@@ -10,6 +10,7 @@ language) is preceded by a comment `lammps-input: KIND`:
     pair    pair_style and pair_coeff, run in a small NaCl crystal
     fix     commands after pair_style, run in the same crystal
     gpu     like pair, but only where there is a GPU
+    kokkos  like pair, in the LAMMPS with KOKKOS (NVALCHEMI_KOKKOS_LAMMPS), with -k on -sf kk
 """
 
 import argparse
@@ -20,7 +21,7 @@ import sys
 import tempfile
 import textwrap
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -32,7 +33,7 @@ from simulation import run_lammps  # noqa: E402
 ARCHIVE = REPOSITORY / "examples" / "lammps" / "minimal" / "example_network.pt"
 CARD_IN_ARCHIVE = "extra/nvalchemi.json"
 SPEC = '{"version": 2, "core": {"policy": {"kind": "halo"}}}'
-KINDS = ("whole", "pair", "fix", "gpu")
+KINDS = ("whole", "pair", "fix", "gpu", "kokkos")
 
 MARKER = re.compile(r"^\s*(?:\.\.|<!--) lammps-input: *(\w*)(?: *-->)?\s*$")
 RST_BLOCK = re.compile(r"^(\s*)\.\. code-block:: LAMMPS\s*$")
@@ -150,9 +151,13 @@ def provide_files(text, folder):
 def run_block(block, installation, ranks):
     """Empty if LAMMPS ran the block to its end, else what it said."""
     text = complete(block, installation.plugin)
+    arguments = ()
+    if block.kind == "kokkos":
+        installation = replace(installation, lammps=os.environ["NVALCHEMI_KOKKOS_LAMMPS"])
+        arguments = ("-k", "on", "-sf", "kk")
     with tempfile.TemporaryDirectory() as folder:
         provide_files(text, Path(folder))
-        run = run_lammps(installation, text, ranks, folder, timeout=300)
+        run = run_lammps(installation, text, ranks, folder, timeout=300, arguments=arguments)
     if run.status != 0:
         return run.message
     return "" if "Total wall time" in run.output else "the run did not reach its end"
@@ -186,6 +191,9 @@ def main():
     for block in blocks:
         if block.kind == "gpu" and not os.path.exists("/dev/nvidia0"):
             print(f"no GPU   {block.name}")
+            continue
+        if block.kind == "kokkos" and not os.environ.get("NVALCHEMI_KOKKOS_LAMMPS"):
+            print(f"no Kokkos {block.name}")
             continue
         problem = run_block(block, installation, options.ranks)
         print(f"{'FAILED' if problem else 'ok':8} {block.name}", flush=True)

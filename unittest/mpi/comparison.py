@@ -82,6 +82,11 @@ def opening_lines(installation, settings, periodic):
     return lines
 
 
+def kokkos_arguments(settings):
+    """LAMMPS's arguments for a style of Kokkos; the suffix is for the atom style and the others."""
+    return ["-k", *settings.kokkos.split(), "-sf", "kk"]
+
+
 def input_script(installation, settings, structure):
     lines = opening_lines(installation, settings, structure.periodic)
     lines += ["read_data case.data"]
@@ -118,7 +123,7 @@ def run_decomposed(installation, structure, settings, folder=None, ids=None):
     with tempfile.TemporaryDirectory(prefix="nvalchemi-case-") as scratch:
         folder = Path(folder or scratch)
         write_data(folder / "case.data", structure, ids=ids)
-        arguments = ["-k", *settings.kokkos.split()] if settings.style.endswith("/kk") else []
+        arguments = kokkos_arguments(settings) if "/kk" in settings.style else []
         run = run_lammps(
             installation,
             input_script(installation, settings, structure),

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+# MPICH's name for a rank's place on its node, handed on under one that LAMMPS's Kokkos reads.
+TELL_LOCAL_RANK = 'SLURM_LOCALID="${SLURM_LOCALID:-${MPI_LOCALRANKID:-0}}" exec "$0" "$@"'
+
 
 class RunFailed(Exception):
     """LAMMPS ended with an error; the text is its message."""
@@ -53,6 +56,8 @@ def run_lammps(
     folder = Path(folder)
     (folder / "in.lammps").write_text(script)
     command = [installation.lammps, "-in", "in.lammps", "-log", "log.lammps", *arguments]
+    if "g" in arguments:
+        command = ["sh", "-c", TELL_LOCAL_RANK, *command]
     env = installation.environment(ranks)
     env.update(environment or {})
     launch = [installation.mpiexec, "-n", str(ranks), *command]

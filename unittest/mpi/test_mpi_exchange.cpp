@@ -223,6 +223,28 @@ TEST(MpiExchange, RefusesABlockWithAnotherNumberOfRows) {
               std::string::npos);
 }
 
+TEST(MpiExchange, RefusesWaysOfGpusForRowsInHostMemory) {
+    MpiExchange exchange(MPI_COMM_WORLD);
+    exchange.choose_way(HaloComm::Auto, -1);
+    EXPECT_EQ(exchange.transport_name(),
+              ranks_in_world() > 1 ? "MPI on host memory, one hop" : "none");
+    if (ranks_in_world() == 1) return;
+    for (const auto way : {HaloComm::Nccl, HaloComm::MpiDevice})
+        EXPECT_EQ(failure_of([&] { exchange.choose_way(way, -1); }),
+                  std::string("keyword halo_comm: got ") + halo_comm_name(way) +
+                      ", expected auto or mpi, because rank 0: the model runs on the CPU");
+}
+
+TEST(NcclProblem, NamesARankThatSharesItsGpu) {
+    const auto own = "GPU-" + std::to_string(rank_in_world());
+    EXPECT_EQ(nccl_problem(MPI_COMM_WORLD, "", own), "");
+    const auto shared = nccl_problem(MPI_COMM_WORLD, "", "GPU-0");
+    EXPECT_EQ(shared, ranks_in_world() == 1
+                          ? ""
+                          : "rank 1 shares its GPU with another rank, expected a GPU for each");
+    EXPECT_NE(nccl_problem(MPI_COMM_WORLD, "", "").find("has no UUID"), std::string::npos);
+}
+
 const std::vector<ExchangeEvent> kSchedule = {
     {Kind::Forward, 3}, {Kind::SystemSum, 2}, {Kind::Reverse, 3}};
 
@@ -281,6 +303,18 @@ TEST(MpiExchange, RefusesACallThatIsNotInTheSchedule) {
     EXPECT_EQ(failure,
               "exchange 1 of the evaluation: got a forward exchange of width 2, expected a "
               "forward exchange of width 3");
+    rows.exchange.finish_poisoned();
+}
+
+TEST(MpiExchange, RefusesACallInAnotherTypeThanTheSchedule) {
+    Exchanged<float> rows(true, 3, 0);
+    rows.exchange.begin_evaluation(kSchedule);
+
+    const auto failure = failure_of([&] { rows.exchange.forward(rows.block()); });
+
+    EXPECT_EQ(failure,
+              "exchange 1 of the evaluation: got a forward exchange of width 3 in float32, "
+              "expected a forward exchange of width 3");
     rows.exchange.finish_poisoned();
 }
 

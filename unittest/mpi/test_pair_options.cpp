@@ -31,11 +31,12 @@ void expect_failure(const std::function<void()>& work, const std::string& part) 
 }
 
 TEST(ParsePairOptions, ReadsEveryKeyword) {
-    const auto options = parse_pair_options({"device", "cuda:1", "card", "c.json", "spec", "s.json",
+    const auto options = parse_pair_options({"device", "cuda:1", "halo_comm", "mpi/device", "card", "c.json", "spec", "s.json",
                                              "threads", "3", "selftest", "no", "exclusions",
                                              "allow", "centroid", "yes", "verbose", "yes"});
 
     EXPECT_EQ(options.device, "cuda:1");
+    EXPECT_EQ(options.halo_comm, HaloComm::MpiDevice);
     EXPECT_EQ(options.card_file, "c.json");
     EXPECT_EQ(options.spec, "s.json");
     EXPECT_EQ(options.threads, 3);
@@ -47,6 +48,7 @@ TEST(ParsePairOptions, HasDefaultsForAll) {
     const auto options = parse_pair_options({});
 
     EXPECT_EQ(options.device, "auto");
+    EXPECT_EQ(options.halo_comm, HaloComm::Auto);
     EXPECT_TRUE(options.self_test);
     EXPECT_FALSE(options.allow_exclusions || options.centroid || options.verbose);
 }
@@ -56,12 +58,17 @@ TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
         [] {
             parse_pair_options({"devise", "cpu"});
         },
-        "got unknown keyword 'devise', expected one of device, card");
+        "got unknown keyword 'devise', expected one of device, halo_comm, card");
     expect_failure(
         [] {
             parse_pair_options({"device", "cuda:x"});
         },
         "keyword device: got 'cuda:x', expected auto, cpu, cuda or cuda:N");
+    expect_failure(
+        [] {
+            parse_pair_options({"halo_comm", "cuda"});
+        },
+        "keyword halo_comm: got 'cuda', expected auto, mpi, mpi/device or nccl");
     expect_failure([] { parse_pair_options({"threads", "-1"}); }, "keyword threads: got '-1'");
     expect_failure([] { parse_pair_options({"selftest", "maybe"}); }, "expected yes or no");
     expect_failure([] { parse_pair_options({"card"}); }, "keyword card: got no value");

@@ -173,6 +173,39 @@ TEST(Session, OneProcessAgreesWithTheArchiveAsItIs) {
         EXPECT_NEAR(ours.edge_gradients[k], whole.edge_gradients[k], 1e-12);
 }
 
+TEST(Session, ResultsThatStayAreThoseThatAreCopied) {
+    Session session(two_layers(), options_for(scripted_card()));
+    const auto storage = undecomposed_graph(sample_structure(session.card()));
+    SerialExchange exchange(storage.n_owned);
+    auto graph = storage.view();
+    const auto copied = session.evaluate(graph, exchange);
+    graph.results_stay = true;
+
+    const auto stayed = session.evaluate(graph, exchange);
+
+    EXPECT_EQ(stayed.energy, copied.energy);
+    EXPECT_TRUE(stayed.atomic_energies.empty());
+    EXPECT_TRUE(stayed.edge_gradients.empty());
+    const auto results = results_of(stayed), expected = results_of(copied);
+    for (std::int64_t row = 0; row < graph.n_owned; ++row)
+        EXPECT_EQ(results.atomic_energies[row], expected.atomic_energies[row]);
+    for (std::int64_t k = 0; k < 3 * graph.n_edges; ++k)
+        EXPECT_EQ(results.edge_gradients[k], expected.edge_gradients[k]);
+    EXPECT_EQ(results.row_forces, nullptr);
+}
+
+TEST(Session, RefusesResultsThatStayInAnotherMemory) {
+    Session session(two_layers(), options_for(scripted_card()));
+    const auto storage = undecomposed_graph(sample_structure(session.card()));
+    SerialExchange exchange(storage.n_owned);
+    auto graph = storage.view();
+    graph.results_stay = true;
+    graph.cuda_device = 3;
+    expect_part(message_of([&] { session.evaluate(graph, exchange); }),
+                "got a graph on GPU 3 whose results stay there, expected one on the model's "
+                "device, cpu");
+}
+
 TEST(Session, EnergyUnitsAreConverted) {
     Session electronvolt(two_layers(), options_for(scripted_card()));
     Session kilocalories(two_layers(),

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+#include "model_graph.h"
+
+#include <stdexcept>
+#include <string>
+
+using namespace LAMMPS_NS;
+
+/* ---------------------------------------------------------------------- */
+
+GraphSettings LAMMPS_NS::graph_settings(const nvalchemi::ModelCard &card,
+                                        double angstrom_per_length,
+                                        const std::vector<int> &species_of_type)
+{
+  GraphSettings settings;
+  settings.folded = card.rows == nvalchemi::RowMode::Folded;
+  settings.wants_shifts =
+      settings.folded && (card.find_input(nvalchemi::InputRole::EdgeShifts) ||
+                          card.find_input(nvalchemi::InputRole::EdgeCellShifts));
+  settings.cutoff = card.cutoff / angstrom_per_length;
+  settings.angstrom_per_length = angstrom_per_length;
+  settings.species_of_type = species_of_type;
+  return settings;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void ModelGraph::place_ghosts(const std::vector<std::int64_t> &rows, std::int64_t total_rows)
+{
+  atom_of_row_.resize(total_rows, -1);
+  for (std::size_t k = 0; k < used_ghosts_.size(); ++k) {
+    row_of_atom_[used_ghosts_[k]] = rows[k];
+    if (rows[k] >= n_owned_) atom_of_row_[rows[k]] = used_ghosts_[k];
+  }
+}
+
+/* ---------------------------------------------------------------------- */
+
+const nvalchemi::AtomGraph &ModelGraph::update(const AtomView &atoms, const double *h)
+{
+  if (atoms.nlocal != nlocal_ || atoms.nall != nall_)
+    throw std::runtime_error("the atoms of this rank changed without re-neighbouring: got " +
+                             std::to_string(atoms.nall) + " owned and ghost atoms, expected " +
+                             std::to_string(nall_) + ". Use a plain 'run' (not 'pre no')");
+
+  const double scale = settings_.angstrom_per_length;
+  graph_ = {};
+  const double cell[9] = {h[0], 0.0, 0.0, h[5], h[1], 0.0, h[4], h[3], h[2]};
+  for (int k = 0; k < 9; ++k) graph_.cell[k] = scale * cell[k];
+
+  graph_.n_owned = n_owned_;
+  graph_.n_rows = static_cast<std::int64_t>(atom_of_row_.size());
+  update_rows(atoms);
+  update_edges(atoms);
+  if (settings_.wants_shifts) update_shifts();
+  return graph_;
+}
+
+/* ---------------------------------------------------------------------- */
+
+double ModelGraph::memory_usage() const
+{
+  return double(row_of_atom_.capacity()) * sizeof(std::int64_t) +
+         double(atom_of_row_.capacity() + used_ghosts_.capacity()) * sizeof(int);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void LAMMPS_NS::refuse_type(int type)
+{
+  throw std::runtime_error("an atom changed to type " + std::to_string(type) +
+                           ", which is not mapped, without re-neighbouring");
+}

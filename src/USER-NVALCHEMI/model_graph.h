@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* -*- c++ -*- ----------------------------------------------------------
+   Rows and edges of a model on this rank, in the memory where LAMMPS keeps
+   its atoms: the host's (NeighborGraph) or that of Kokkos.
+
+   Re-neighbouring:  select_owned() -> ghosts learn their homes ->
+                     select_candidates() -> halo plan -> place_ghosts()
+   every step:       update()
+
+   Rows [0, n_owned) are the owned atoms of a mapped type in the order of
+   the list; halo rows follow. Edges are the pairs of a full list within
+   the model's cutoff; their vectors come from LAMMPS's ghost positions,
+   which carry the periodic shift.
+------------------------------------------------------------------------- */
+
+#ifndef LMP_MODEL_GRAPH_H
+#define LMP_MODEL_GRAPH_H
+
+#include <cstdint>
+#include <vector>
+
+#include "potentials/atom_graph.hpp"
+#include "potentials/model_card.hpp"
+
+namespace LAMMPS_NS {
+
+class NeighList;
+
+// LAMMPS's atoms on this rank, as they are now; the arrays of the host, which a graph in Kokkos's
+// memory does not look at
+
+struct AtomView {
+  int nlocal = 0;
+  int nall = 0;    // owned and ghost atoms
+  const double *const *x = nullptr;
+  const int *type = nullptr;
+};
+
+// what the model wants to see
+
+struct GraphSettings {
+  bool folded = true;
+  bool wants_shifts = false;    // edge_shift and edge_cell_shift
+  double cutoff = 0.0;          // in LAMMPS's length unit
+  double angstrom_per_length = 1.0;
+  std::vector<int> species_of_type;    // index: LAMMPS type (1..ntypes), -1: not mapped
+};
+
+GraphSettings graph_settings(const nvalchemi::ModelCard &card, double angstrom_per_length,
+                             const std::vector<int> &species_of_type);
+
+// the edges of a graph in host memory
+
+struct HostEdges {
+  std::int64_t count = 0;
+  const std::int64_t *receiver = nullptr, *sender = nullptr;    // rows
+  const double *vector = nullptr;                               // (count, 3) Angstrom
+
+  // LAMMPS's index of the sender: the very image that the edge vector points to
+
+  const int *sender_atom = nullptr;
+};
+
+class ModelGraph {
+ public:
+  virtual ~ModelGraph() = default;
+
+  virtual void configure(const GraphSettings &settings) { settings_ = settings; }
+  const GraphSettings &settings() const { return settings_; }
+
+  // row of every owned atom, -1 for atoms that are none of this style's
+
+  virtual const std::vector<std::int64_t> &select_owned(const NeighList &list,
+                                                        const AtomView &atoms) = 0;
+
+  // pairs that can come within the cutoff before the next re-neighbouring; returns the ghosts that
+  // occur in them, ascending
+
+  virtual const std::vector<int> &select_candidates(const NeighList &list, const AtomView &atoms,
+                                                    double skin) = 0;
+
+  // give the ghosts of select_candidates() their rows, in the same order
+
+  virtual void place_ghosts(const std::vector<std::int64_t> &rows, std::int64_t total_rows);
+
+  // the graph at the present positions; `h` is Domain::h. Valid until the next call. Throws
+  // std::runtime_error if the atoms are not those of the last re-neighbouring.
+
+  const nvalchemi::AtomGraph &update(const AtomView &atoms, const double *h);
+
+  // row whose force is the first, in the order of edges, that is not finite; -1 if all are
+
+  virtual std::int64_t first_not_finite(const nvalchemi::Evaluation &evaluation) const = 0;
+
+  // make ids and types of LAMMPS's atoms readable on the host, for a message
+
+  virtual void show_atoms() const {}
+
+  const nvalchemi::AtomGraph &graph() const { return graph_; }
+
+  // valid until the next update(), or the next call of this
+
+  virtual HostEdges edges_on_host() const = 0;
+
+  // whether update() looks at the positions of its AtomView, else at those of Kokkos
+
+  virtual bool looks_at_view() const = 0;
+  std::int64_t n_owned() const { return n_owned_; }
+
+  // LAMMPS's index of the atom behind a row; of halo rows that stand for several ghosts, one of them
+
+  int atom_of_row(std::int64_t row) const { return atom_of_row_[row]; }
+
+  void plant_swapped_edges() { swap_halo_edges_ = true; }
+  virtual double memory_usage() const;
+
+ protected:
+  virtual void update_rows(const AtomView &atoms) = 0;
+  virtual void update_edges(const AtomView &atoms) = 0;
+  virtual void update_shifts() = 0;
+
+  GraphSettings settings_;
+  nvalchemi::AtomGraph graph_;
+  std::int64_t n_owned_ = 0;
+  int nlocal_ = -1, nall_ = -1;    // at the last re-neighbouring
+
+  std::vector<std::int64_t> row_of_atom_;    // (nall,)
+  std::vector<int> atom_of_row_;             // (n_rows,)
+  std::vector<int> used_ghosts_;
+  bool swap_halo_edges_ = false;
+};
+
+// an atom whose type became one without an element
+
+[[noreturn]] void refuse_type(int type);
+
+}    // namespace LAMMPS_NS
+
+#endif
