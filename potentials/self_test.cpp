@@ -203,17 +203,19 @@ class RecordingExchange final : public HaloExchange {
     std::int64_t owned_rows() const override { return rows_; }
     std::int64_t total_rows() const override { return rows_; }
     int ranks() const override { return 1; }
-    void forward(const RowBlock& rows) override { note(ExchangeEvent::Kind::Forward, rows.width); }
-    void reverse(const RowBlock& rows) override { note(ExchangeEvent::Kind::Reverse, rows.width); }
+    void forward(const RowBlock& rows) override {
+        events.push_back({ExchangeEvent::Kind::Forward, rows.width, rows.type});
+    }
+    void reverse(const RowBlock& rows) override {
+        events.push_back({ExchangeEvent::Kind::Reverse, rows.width, rows.type});
+    }
     void system_sum(const RowBlock& values) override {
-        note(ExchangeEvent::Kind::SystemSum, values.rows * values.width);
+        events.push_back({ExchangeEvent::Kind::SystemSum, values.rows * values.width});
     }
 
     std::vector<ExchangeEvent> events;
 
   private:
-    void note(ExchangeEvent::Kind kind, std::int64_t width) { events.push_back({kind, width}); }
-
     std::int64_t rows_;
 };
 

@@ -119,7 +119,7 @@ nvalchemi::PlanCheck LAMMPS_NS::check_exchange(LAMMPS *lmp, PairNvalchemi *pair,
   const auto calls = nvalchemi::thorough_probe_calls();
   nvalchemi::PlanCheck found;
   nvalchemi::RankOutcome outcome;
-  exchange.begin_evaluation(calls);
+  exchange.begin_evaluation(calls, /*on_host=*/true);
   try {
     if (exchange.planted_fault() == nvalchemi::Fault::FailInCheck &&
         lmp->comm->me == lmp->comm->nprocs - 1)

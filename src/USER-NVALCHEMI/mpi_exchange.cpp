@@ -240,9 +240,10 @@ void MpiExchange::reverse_on_gpu(GpuRows &gpu, const RowBlock &rows)
 
 /* ---------------------------------------------------------------------- */
 
-void MpiExchange::begin_evaluation(const std::vector<ExchangeEvent> &schedule)
+void MpiExchange::begin_evaluation(const std::vector<ExchangeEvent> &schedule, bool on_host)
 {
   schedule_ = &schedule;
+  on_host_ = on_host;
   records_.clear();
   peer_failed_ = false;
 }
@@ -278,7 +279,7 @@ void MpiExchange::poison(const ExchangeEvent &event)
 {
   if (event.kind == Kind::SystemSum) return transport_.sum_nothing(event.width);
   const bool forward = event.kind == Kind::Forward;
-  if (way_ != HaloComm::Nccl || fault_ != Fault::None) {
+  if (way_ != HaloComm::Nccl || on_host_ || fault_ != Fault::None) {
     const std::size_t most = event.width * WIDEST_ELEMENT;
     return forward ? transport_.forward_nothing(most) : transport_.reverse_nothing(most);
   }

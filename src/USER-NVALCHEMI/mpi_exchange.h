@@ -54,9 +54,9 @@ class MpiExchange final : public HaloExchange {
   void use_stream(void *cuda_stream);
 
   // between these two, each call is checked against the schedule and recorded; end_evaluation()
-  // throws if calls are missing
+  // throws if calls are missing. `on_host`: rows are in host memory, whatever choose_way() was told
 
-  void begin_evaluation(const std::vector<ExchangeEvent> &schedule);
+  void begin_evaluation(const std::vector<ExchangeEvent> &schedule, bool on_host = false);
   void end_evaluation();
 
   // end an evaluation that failed on this rank
@@ -96,7 +96,7 @@ class MpiExchange final : public HaloExchange {
   void *cuda_stream_ = nullptr;
   HaloComm way_ = HaloComm::Mpi;
   int device_ = -1;
-  bool gpu_plan_is_old_ = true;
+  bool gpu_plan_is_old_ = true, on_host_ = false;
   std::vector<double> sum_buffer_;
   const std::vector<ExchangeEvent> *schedule_ = nullptr;    // set during an evaluation
   std::vector<ExchangeRecord> records_;

@@ -30,7 +30,7 @@ namespace {
 // the calls of each part below
 
 using Calls = std::vector<nvalchemi::ExchangeEvent>;
-const Calls FORWARD = {{Kind::Forward, 1}, {Kind::Forward, 3}};
+const Calls FORWARD = {{Kind::Forward, 1, ElementType::Int64}, {Kind::Forward, 3}};
 const Calls REVERSE = {{Kind::Reverse, 2}};
 const Calls CORRECT = {{Kind::Reverse, 1}, {Kind::Forward, 1}};
 
@@ -99,7 +99,7 @@ class PlanCheck {
   template <typename Part>
   void in_evaluation(bool is_part_of_one, const Calls &calls, const Part &part)
   {
-    if (is_part_of_one) exchange_.begin_evaluation(calls);
+    if (is_part_of_one) exchange_.begin_evaluation(calls, /*on_host=*/true);
     part();
     if (is_part_of_one) exchange_.end_evaluation();
   }

@@ -282,7 +282,7 @@ class ValidateSampled(LammpsTest):
             ("room 0", "room: got 0, expected a whole number of atoms around one >= 1"),
             ("force_room -1", "force_room: got -1, expected a whole number of atoms around those"),
             ("seed 0", "seed: got 0, expected a whole number >= 1"),
-            ("often yes", "limit, mode, sample, seed, room or force_room"),
+            ("often yes", "limit, mode, sample, room, force_room, seed, report"),
         ):
             with self.subTest(words=words):
                 run = self.run_fix(words)
