@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Export a MACE model, from the file that mace saved it in (NAME.model), as an archive.
+
+Needs the PyPI package `mace-torch`. Neither a GPU nor a compiler is used.
+
+A MACE checkpoint is a pickled Python object: loading it runs the code that it holds, here as in mace
+itself. Take one from people you trust.
+
+What is exported is the *serial* network, from edge vectors to per-atom energies with the isolated
+atoms' energies of the chosen head. The plugin differentiates and finds the exchanges between ranks.
+"""
+
+import os
+import re
+import warnings
+
+# e3nn 0.4.4 reads its own constants in a way that torch 2.6 and later refuse without this.
+os.environ.setdefault("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+warnings.filterwarnings("ignore", message=".*TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+
+try:
+    import mace.modules.blocks
+    import torch
+    from ase import Atoms
+    from ase.data import chemical_symbols
+    from card import DTYPES, make_card
+    from command_line import parser, run, write_and_check
+    from e3nn.util.jit import compile_mode
+    from e3nn.util.jit import script as script_e3nn
+    from evaluate import add_reference, reference_structure
+    from mace.calculators import MACECalculator
+    from mace.modules import MACE, GatedEquivariantBlock, ScaleShiftMACE
+except ImportError as missing:
+    raise SystemExit(
+        f"error: {missing}; this exporter needs the PyPI package mace-torch==0.3.16 in the Python "
+        "environment that runs it; 'bash potentials/exporters/make_environment.sh mace' makes one"
+    ) from missing
+
+# What cannot be had from edge vectors, or is not an energy.
+REFUSED = {
+    "AtomicDipolesMACE": "it predicts dipoles and has no energy",
+    "AtomicDielectricMACE": "it predicts dipoles and polarizabilities and has no energy",
+    "EnergyDipolesMACE": "its dipoles depend on positions, and its energy has another form",
+    "PolarMACE": "its long-range electrostatics needs the whole system",
+    "MACELES": "its long-range electrostatics needs the whole system",
+    "LAMMPS_MACE": "it is the form for another interface; give the .model file that it was made from",
+    "LAMMPS_MLIAP_MACE": "it is the form for LAMMPS's ML-IAP; give the .model file that it was made "
+    "from",
+}
+ACCELERATED = ("cuequivariance", "cuequivariance_torch", "openequivariance")
+
+
+@compile_mode("script")
+class EdgeVectorNetwork(torch.nn.Module):
+    """Hands mace's own network the edge vectors as its shifts, with all positions zero.
+
+    The network forms x[receiver] - x[sender] + shift, so that nothing but the vectors enters."""
+
+    def __init__(self, model, head):
+        super().__init__()
+        self.model = model
+        self.register_buffer("head", torch.tensor([head]))
+        self.register_buffer("one_graph", torch.tensor([0, 1]))  # only its length is read
+        self.register_buffer("cell", torch.zeros(3, 3, dtype=model.r_max.dtype))  # not read
+
+    def forward(self, data: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        species = data["node_attrs"]  # (rows, elements), one-hot
+        graph = {
+            "node_attrs": species,
+            "edge_index": data["edge_index"],
+            "shifts": data["edge_vectors"],
+            "positions": torch.zeros(species.size(0), 3, dtype=species.dtype, device=species.device),
+            "batch": torch.zeros(species.size(0), dtype=torch.long, device=species.device),
+            "ptr": self.one_graph,
+            "cell": self.cell,
+            "head": self.head,
+        }
+        energy = self.model(graph, training=False, compute_force=False)["node_energy"]
+        assert energy is not None
+        return {"node_energy": energy}
+
+
+@compile_mode("script")
+class ScriptedGate(torch.nn.Module):
+    """mace's gated nonlinearity, in words that TorchScript knows.
+
+    Features are [scalars | gates | gated], and every gated irrep is multiplied by its gate."""
+
+    def __init__(self, gate):
+        super().__init__()
+        self.scalars: tuple[int, int] = (gate._s_start, gate._s_len)
+        self.gates: tuple[int, int] = (gate._g_start, gate._g_len)
+        # (start, length, components, multiplicity, offset of the gates) of each gated irrep
+        self.gated: list[tuple[int, int, int, int, int]] = list(gate._gated_info)
+        self.scalar_activation = gate._act_scalar or torch.nn.Identity()
+        self.gate_activation = gate._act_gate or torch.nn.Identity()
+        self.scalar_factor: float = gate._scalar_cst
+        self.gate_factor: float = gate._gate_cst
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        rows = features.size(0)
+        scalars = features.narrow(-1, self.scalars[0], self.scalars[1])
+        gates = features.narrow(-1, self.gates[0], self.gates[1])
+        gates = self.gate_activation(gates) * self.gate_factor
+        parts = [self.scalar_activation(scalars) * self.scalar_factor]
+        for start, length, components, multiplicity, offset in self.gated:
+            values = features.narrow(-1, start, length).reshape(rows, multiplicity, components)
+            factors = gates.narrow(-1, offset, multiplicity).unsqueeze(-1)
+            parts.append((values * factors).reshape(rows, length))
+        return torch.cat(parts, dim=-1)
+
+
+def keep_one_head(x: torch.Tensor, head: torch.Tensor, num_heads: int) -> torch.Tensor:
+    """What mace's `mask_head` computes, row by row: features of all heads but each row's own
+    become 0. The original writes ones by row number, which no decomposition can follow."""
+    own = torch.nn.functional.one_hot(head, num_heads).to(x.dtype)
+    by_head = x.reshape(x.size(0), num_heads, x.size(1) // num_heads)
+    return (by_head * own.unsqueeze(-1)).reshape(x.size(0), x.size(1))
+
+
+def script_network(model, head):
+    """The scripted network. What TorchScript or the decomposition refuses in mace's is replaced.
+
+    It is not frozen, so that the plugin's listing can name its modules."""
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            if isinstance(child, GatedEquivariantBlock):
+                setattr(module, name, ScriptedGate(child))
+    original = mace.modules.blocks.mask_head
+    mace.modules.blocks.mask_head = keep_one_head  # the readouts' code is compiled with it
+    try:
+        return script_e3nn(EdgeVectorNetwork(model, head))
+    finally:
+        mace.modules.blocks.mask_head = original
+
+
+def unpickle(path):
+    """The object in the file; runs the code that the file holds."""
+    if not os.path.isfile(path):
+        raise ValueError(f"CHECKPOINT: {path} is not a file; expected one that mace saved (NAME.model)")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on TorchScript files, refused below
+            return torch.load(path, map_location="cpu", weights_only=False)
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").split(".")[0] in ACCELERATED:
+            raise ValueError(accelerated_message(path, missing.name.split(".")[0])) from missing
+        raise ValueError(
+            f"CHECKPOINT: {path} needs the Python package '{missing.name}', which this environment "
+            "has not; export it where that package is installed"
+        ) from missing
+    except Exception as error:  # a damaged or foreign file can raise anything
+        raise ValueError(
+            f"CHECKPOINT: {path} cannot be loaded ({type(error).__name__}: "
+            f"{str(error).splitlines()[0] if str(error) else 'no message'}); expected a model that "
+            "mace saved (NAME.model), of a version that mace-torch 0.3.16 reads"
+        ) from error
+
+
+def accelerated_message(path, library):
+    """What to do with a checkpoint whose layers are those of a GPU library."""
+    form = "oeq" if library == "openequivariance" else "cueq"
+    return (
+        f"CHECKPOINT: {path} holds layers of the library {library.removesuffix('_torch')}; expected the "
+        "plain form. Convert it where that library is installed: "
+        f"python -m mace.cli.convert_{form}_e3nn {path} --return_model --output_model plain.model"
+    )
+
+
+def plain_form(path, model):
+    """The model without layers of cuEquivariance. The library is there: the file was loaded."""
+    libraries = {type(m).__module__.split(".")[0] for m in model.modules()} & set(ACCELERATED)
+    if not libraries:
+        return model
+    if "openequivariance" in libraries or type(model) is not ScaleShiftMACE:
+        raise ValueError(accelerated_message(path, sorted(libraries)[-1]))
+    from mace.cli.convert_cueq_e3nn import run as convert
+
+    default = torch.get_default_dtype()
+    try:
+        return convert(model)
+    finally:
+        torch.set_default_dtype(default)
+
+
+def load_model(path, dtype):
+    """The checkpoint's model on the CPU. Single-precision weights are widened exactly, so that a
+    float64 network is the trained one evaluated with less rounding."""
+    model = unpickle(path)
+    kind = type(model).__name__
+    if isinstance(model, torch.jit.ScriptModule):
+        raise ValueError(
+            f"CHECKPOINT: {path} is a TorchScript file, as mace writes for other interfaces "
+            "(NAME.model-lammps.pt, NAME_compiled.model); give the .model file that it was made from"
+        )
+    if isinstance(model, dict):
+        raise ValueError(
+            f"CHECKPOINT: {path} holds a dictionary with the keys {', '.join(map(str, model))}, as "
+            "mace's training writes to continue from; give the .model file of the finished training"
+        )
+    if type(model) not in (MACE, ScaleShiftMACE):
+        reason = REFUSED.get(kind, "this exporter does not know it")
+        raise ValueError(
+            f"CHECKPOINT: {path} is a model of class {kind}, expected MACE or ScaleShiftMACE: {reason}"
+        )
+    if hasattr(model, "joint_embedding"):
+        raise ValueError(
+            f"CHECKPOINT: {path} takes the further inputs {', '.join(model.embedding_specs)}, which "
+            "this exporter does not feed; expected a model of species and positions alone"
+        )
+    model = plain_form(path, model).to(dtype).eval()
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    return model
+
+
+def choose_head(model, name):
+    """(index, name) of the head that energies come from; mace's own calculator chooses alike."""
+    heads = [str(head) for head in getattr(model, "heads", None) or ["Default"]]
+    if name is None:
+        defaults = [head for head in heads if head.lower() == "default"]
+        if len(heads) > 1 and not defaults:
+            raise ValueError(f"--head: not given, expected one of {', '.join(heads)}")
+        name = defaults[0] if defaults else heads[0]
+    if name not in heads:
+        raise ValueError(f"--head: got '{name}', expected one of {', '.join(heads)}")
+    return heads.index(name), name
+
+
+def calculator_numbers(model, head, dtype_name, atoms):
+    """Energy, energies, forces and stress of a structure from mace's own calculator."""
+    ase_atoms = Atoms(
+        atoms["symbols"], positions=atoms["positions"], cell=atoms["cell"], pbc=atoms["pbc"]
+    )
+    ase_atoms.calc = MACECalculator(
+        models=[model], device="cpu", default_dtype=dtype_name, head=head
+    )
+    return {
+        "energy": ase_atoms.get_potential_energy(),
+        "energies": ase_atoms.get_potential_energies(),
+        "forces": ase_atoms.get_forces(),
+        "stress": ase_atoms.get_stress(voigt=False),
+    }
+
+
+def network_card(name, model, dtype_name):
+    """The contract of the exported network."""
+    return make_card(
+        name=name,
+        family="mace",
+        cutoff=float(model.r_max),
+        dtype=dtype_name,
+        species=[chemical_symbols[int(z)] for z in model.atomic_numbers],
+        inputs={
+            "node_attrs": "species_one_hot",
+            "edge_index": "edge_index",
+            "edge_vectors": "edge_vectors",
+        },
+        outputs={
+            "node_energy": {"role": "atomic_energies", "kind": "per_node", "shape": "(rows)"}
+        },
+        forces="edge_vectors",
+        receiver_row=1,
+        expected_exchanges=int(model.num_interactions) - 1,
+    )
+
+
+def card_name(path, heads, head, dtype_name):
+    """The file's stem, the head where there are several, and the precision."""
+    stem = os.path.splitext(os.path.basename(path))[0]
+    parts = [stem, head, dtype_name] if len(heads) > 1 else [stem, dtype_name]
+    return re.sub(r"[^\w.+-]", "_", "_".join(parts))
+
+
+def main(arguments=None):
+    options = parser(__doc__, "mace")
+    options.add_argument(
+        "checkpoint",
+        metavar="CHECKPOINT",
+        help="the model's file, NAME.model; loading it runs the code that it holds",
+    )
+    options.add_argument(
+        "--head", help="the head of a model that has several; default: the one named Default"
+    )
+    options = options.parse_args(arguments)
+    path = options.checkpoint
+    if os.path.exists(options.output) and os.path.samefile(path, options.output):
+        raise ValueError(f"--output: {options.output} is the checkpoint itself; give another name")
+    model = load_model(path, DTYPES[options.dtype])
+    index, head = choose_head(model, options.head)
+    name = card_name(path, getattr(model, "heads", None) or [head], head, options.dtype)
+    card = network_card(name, model, options.dtype)
+    atoms = reference_structure(card["species"])
+    add_reference(card, atoms, calculator_numbers(model, head, options.dtype, atoms))
+    write_and_check(script_network(model, index), card, options.output)
+
+
+if __name__ == "__main__":
+    run(main)
