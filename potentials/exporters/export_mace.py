@@ -41,7 +41,7 @@ except ImportError as missing:
 REFUSED = {
     "AtomicDipolesMACE": "it predicts dipoles and has no energy",
     "AtomicDielectricMACE": "it predicts dipoles and polarizabilities and has no energy",
-    "EnergyDipolesMACE": "its dipoles depend on positions, and its energy has another form",
+    "EnergyDipolesMACE": "it predicts dipoles beside the energy",
     "PolarMACE": "its long-range electrostatics needs the whole system",
     "MACELES": "its long-range electrostatics needs the whole system",
     "LAMMPS_MACE": "it is the form for another interface; give the .model file that it was made from",
@@ -160,11 +160,15 @@ def unpickle(path):
 
 def accelerated_message(path, library):
     """What to do with a checkpoint whose layers are those of a GPU library."""
-    form = "oeq" if library == "openequivariance" else "cueq"
+    library = library.removesuffix("_torch")
+    where = "Convert it where that library is installed"
+    if library == "cuequivariance":
+        where = "Install it here (pip install cuequivariance-torch) and export again, or convert it"
+    form = {"cuequivariance": "cueq", "openequivariance": "oeq"}[library]
     return (
-        f"CHECKPOINT: {path} holds layers of the library {library.removesuffix('_torch')}; expected the "
-        "plain form. Convert it where that library is installed: "
-        f"python -m mace.cli.convert_{form}_e3nn {path} --return_model --output_model plain.model"
+        f"CHECKPOINT: {path} holds layers of the library {library}, expected mace's plain form. "
+        f"{where}: python -m mace.cli.convert_{form}_e3nn {path} --return_model "
+        "--output_model plain.model"
     )
 
 
@@ -173,8 +177,13 @@ def plain_form(path, model):
     libraries = {type(m).__module__.split(".")[0] for m in model.modules()} & set(ACCELERATED)
     if not libraries:
         return model
-    if "openequivariance" in libraries or type(model) is not ScaleShiftMACE:
-        raise ValueError(accelerated_message(path, sorted(libraries)[-1]))
+    if "openequivariance" in libraries:
+        raise ValueError(accelerated_message(path, "openequivariance"))
+    if type(model) is not ScaleShiftMACE:
+        raise ValueError(
+            f"CHECKPOINT: {path} is of class {type(model).__name__} with layers of cuequivariance; "
+            "mace converts these for ScaleShiftMACE alone. Train it without enable_cueq"
+        )
     from mace.cli.convert_cueq_e3nn import run as convert
 
     default = torch.get_default_dtype()
@@ -184,11 +193,8 @@ def plain_form(path, model):
         torch.set_default_dtype(default)
 
 
-def load_model(path, dtype):
-    """The checkpoint's model on the CPU. Single-precision weights are widened exactly, so that a
-    float64 network is the trained one evaluated with less rounding."""
-    model = unpickle(path)
-    kind = type(model).__name__
+def refuse_what_cannot_be_exported(path, model):
+    """Raise unless the loaded object is a MACE of species and edge vectors."""
     if isinstance(model, torch.jit.ScriptModule):
         raise ValueError(
             f"CHECKPOINT: {path} is a TorchScript file, as mace writes for other interfaces "
@@ -199,16 +205,24 @@ def load_model(path, dtype):
             f"CHECKPOINT: {path} holds a dictionary with the keys {', '.join(map(str, model))}, as "
             "mace's training writes to continue from; give the .model file of the finished training"
         )
+    kind = type(model).__name__
     if type(model) not in (MACE, ScaleShiftMACE):
         reason = REFUSED.get(kind, "this exporter does not know it")
         raise ValueError(
-            f"CHECKPOINT: {path} is a model of class {kind}, expected MACE or ScaleShiftMACE: {reason}"
+            f"CHECKPOINT: {path} is of class {kind}, expected MACE or ScaleShiftMACE: {reason}"
         )
     if hasattr(model, "joint_embedding"):
         raise ValueError(
             f"CHECKPOINT: {path} takes the further inputs {', '.join(model.embedding_specs)}, which "
             "this exporter does not feed; expected a model of species and positions alone"
         )
+
+
+def load_model(path, dtype):
+    """The checkpoint's model on the CPU. Single-precision weights are widened exactly, so that a
+    float64 network is the trained one evaluated with less rounding."""
+    model = unpickle(path)
+    refuse_what_cannot_be_exported(path, model)
     model = plain_form(path, model).to(dtype).eval()
     for parameter in model.parameters():
         parameter.requires_grad_(False)
