@@ -43,7 +43,7 @@ nvalchemi_find_export_env() {
         export NVALCHEMI_EXPORT_PYTHON="${cache}/${name}/bin/python3"
     fi
     if [ -z "${NVALCHEMI_EXPORT_MACE_PYTHON:-}" ]; then
-        name=$(nvalchemi_export_mace_name) || return 0
+        name=$(nvalchemi_export_mace_name 2>/dev/null) || return 0
         nvalchemi_environment_is_complete "${cache}/${name}" || return 0
         export NVALCHEMI_EXPORT_MACE_PYTHON="${cache}/${name}/bin/python3"
     fi

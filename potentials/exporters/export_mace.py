@@ -4,8 +4,8 @@
 
 Needs the PyPI package `mace-torch`. Neither a GPU nor a compiler is used.
 
-A MACE checkpoint is a pickled Python object: loading it runs the code that it holds, here as in mace
-itself. Take one from people you trust.
+A MACE checkpoint is a pickled Python object: loading it runs the code that it holds, here as in
+mace itself. Take one from people you trust.
 
 What is exported is the *serial* network, from edge vectors to per-atom energies with the isolated
 atoms' energies of the chosen head. The plugin differentiates and finds the exchanges between ranks.
@@ -44,9 +44,8 @@ REFUSED = {
     "EnergyDipolesMACE": "it predicts dipoles beside the energy",
     "PolarMACE": "its long-range electrostatics needs the whole system",
     "MACELES": "its long-range electrostatics needs the whole system",
-    "LAMMPS_MACE": "it is the form for another interface; give the .model file that it was made from",
-    "LAMMPS_MLIAP_MACE": "it is the form for LAMMPS's ML-IAP; give the .model file that it was made "
-    "from",
+    "LAMMPS_MACE": "it is the form for another interface; give the .model file behind it",
+    "LAMMPS_MLIAP_MACE": "it is the form for LAMMPS's ML-IAP; give the .model file behind it",
 }
 ACCELERATED = ("cuequivariance", "cuequivariance_torch", "openequivariance")
 
@@ -70,7 +69,9 @@ class EdgeVectorNetwork(torch.nn.Module):
             "node_attrs": species,
             "edge_index": data["edge_index"],
             "shifts": data["edge_vectors"],
-            "positions": torch.zeros(species.size(0), 3, dtype=species.dtype, device=species.device),
+            "positions": torch.zeros(
+                species.size(0), 3, dtype=species.dtype, device=species.device
+            ),
             "batch": torch.zeros(species.size(0), dtype=torch.long, device=species.device),
             "ptr": self.one_graph,
             "cell": self.cell,
@@ -138,7 +139,9 @@ def script_network(model, head):
 def unpickle(path):
     """The object in the file; runs the code that the file holds."""
     if not os.path.isfile(path):
-        raise ValueError(f"CHECKPOINT: {path} is not a file; expected one that mace saved (NAME.model)")
+        raise ValueError(
+            f"CHECKPOINT: {path} is not a file; expected one that mace saved (NAME.model)"
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on TorchScript files, refused below
@@ -198,7 +201,7 @@ def refuse_what_cannot_be_exported(path, model):
     if isinstance(model, torch.jit.ScriptModule):
         raise ValueError(
             f"CHECKPOINT: {path} is a TorchScript file, as mace writes for other interfaces "
-            "(NAME.model-lammps.pt, NAME_compiled.model); give the .model file that it was made from"
+            "(NAME.model-lammps.pt, NAME_compiled.model); give the .model file behind it"
         )
     if isinstance(model, dict):
         raise ValueError(
@@ -213,8 +216,8 @@ def refuse_what_cannot_be_exported(path, model):
         )
     if hasattr(model, "joint_embedding"):
         raise ValueError(
-            f"CHECKPOINT: {path} takes the further inputs {', '.join(model.embedding_specs)}, which "
-            "this exporter does not feed; expected a model of species and positions alone"
+            f"CHECKPOINT: {path} takes the further inputs {', '.join(model.embedding_specs)}, "
+            "which this exporter does not feed; expected a model of species and positions alone"
         )
 
 
@@ -271,9 +274,7 @@ def network_card(name, model, dtype_name):
             "edge_index": "edge_index",
             "edge_vectors": "edge_vectors",
         },
-        outputs={
-            "node_energy": {"role": "atomic_energies", "kind": "per_node", "shape": "(rows)"}
-        },
+        outputs={"node_energy": {"role": "atomic_energies", "kind": "per_node", "shape": "(rows)"}},
         forces="edge_vectors",
         receiver_row=1,
         expected_exchanges=int(model.num_interactions) - 1,

@@ -131,8 +131,8 @@ class AcceleratedForms(Refusals):
         self.save_from_module("cuequivariance_torch")
 
         self.refuse(
-            "holds layers of the library cuequivariance, expected mace's plain form. Install it here "
-            "(pip install cuequivariance-torch) and export again, or convert it: "
+            "holds layers of the library cuequivariance, expected mace's plain form. Install it "
+            "here (pip install cuequivariance-torch) and export again, or convert it: "
             f"python -m mace.cli.convert_cueq_e3nn {self.path} --return_model"
         )
 
