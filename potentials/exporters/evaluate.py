@@ -5,6 +5,7 @@ Exporters use this to compute the card's `reference` and to prove that the writt
 back the numbers of the package that it came from. It shares no code with the plugin.
 """
 
+import contextlib
 import itertools
 
 import numpy as np
@@ -125,10 +126,27 @@ def _argument(entry, values, counts, dtype):
     return _shaped(values[entry["role"]], entry, counts)
 
 
+@contextlib.contextmanager
+def default_precision(dtype):
+    """Let torch's default precision be `dtype`: a product of a Python number and an integer tensor
+    has it. The plugin evaluates so; a calculator has to, to give the same numbers."""
+    previous = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(previous)
+
+
 def evaluate(module, card, atoms):
     """Energy, energies, forces and stress (dE/dstrain / V) of the model, as float64 numpy.
 
     A model that returns its own forces gives these; otherwise the gradient is taken here."""
+    with default_precision(DTYPES[card["dtype"]]):
+        return _evaluate(module, card, atoms)
+
+
+def _evaluate(module, card, atoms):
     values = _role_values(card, atoms)
     counts = {"rows": len(atoms["symbols"]), "edges": values["edge_index"].shape[1]}
     leaf = values["edge_vectors" if card["forces"] == "edge_vectors" else "positions"]

@@ -11,6 +11,8 @@ What is exported is the *serial* network, from edge vectors to per-atom energies
 atoms' energies of the chosen head. The plugin differentiates and finds the exchanges between ranks.
 """
 
+import contextlib
+import io
 import os
 import re
 import warnings
@@ -20,7 +22,6 @@ os.environ.setdefault("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
 warnings.filterwarnings("ignore", message=".*TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
 
 try:
-    import mace.modules.blocks
     import torch
     from ase import Atoms
     from ase.data import chemical_symbols
@@ -28,9 +29,12 @@ try:
     from command_line import parser, run, write_and_check
     from e3nn.util.jit import compile_mode
     from e3nn.util.jit import script as script_e3nn
-    from evaluate import add_reference, reference_structure
-    from mace.calculators import MACECalculator
-    from mace.modules import MACE, GatedEquivariantBlock, ScaleShiftMACE
+    from evaluate import add_reference, default_precision, reference_structure
+
+    with contextlib.redirect_stdout(io.StringIO()):  # mace tells which GPU libraries are absent
+        import mace.modules.blocks
+        from mace.calculators import MACECalculator
+        from mace.modules import MACE, GatedEquivariantBlock, ScaleShiftMACE
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs the PyPI package mace-torch==0.3.16 in the Python "
@@ -131,7 +135,9 @@ def script_network(model, head):
     original = mace.modules.blocks.mask_head
     mace.modules.blocks.mask_head = keep_one_head  # the readouts' code is compiled with it
     try:
-        return script_e3nn(EdgeVectorNetwork(model, head))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # TorchScript's, on annotations in mace's classes
+            return script_e3nn(EdgeVectorNetwork(model, head))
     finally:
         mace.modules.blocks.mask_head = original
 
@@ -189,11 +195,8 @@ def plain_form(path, model):
         )
     from mace.cli.convert_cueq_e3nn import run as convert
 
-    default = torch.get_default_dtype()
-    try:
+    with default_precision(torch.get_default_dtype()):  # which the conversion changes
         return convert(model)
-    finally:
-        torch.set_default_dtype(default)
 
 
 def refuse_what_cannot_be_exported(path, model):
@@ -246,19 +249,21 @@ def choose_head(model, name):
 
 
 def calculator_numbers(model, head, dtype_name, atoms):
-    """Energy, energies, forces and stress of a structure from mace's own calculator."""
+    """Energy, energies, forces and stress of a structure from mace's own calculator, with torch's
+    default precision that of the model, as in mace's training: pair repulsion depends on it."""
     ase_atoms = Atoms(
         atoms["symbols"], positions=atoms["positions"], cell=atoms["cell"], pbc=atoms["pbc"]
     )
     ase_atoms.calc = MACECalculator(
         models=[model], device="cpu", default_dtype=dtype_name, head=head
     )
-    return {
-        "energy": ase_atoms.get_potential_energy(),
-        "energies": ase_atoms.get_potential_energies(),
-        "forces": ase_atoms.get_forces(),
-        "stress": ase_atoms.get_stress(voigt=False),
-    }
+    with default_precision(DTYPES[dtype_name]):
+        return {
+            "energy": ase_atoms.get_potential_energy(),
+            "energies": ase_atoms.get_potential_energies(),
+            "forces": ase_atoms.get_forces(),
+            "stress": ase_atoms.get_stress(voigt=False),
+        }
 
 
 def network_card(name, model, dtype_name):

@@ -202,7 +202,7 @@ class Environments(SetupScripts):
 
 
 class ExportEnvironments(SetupScripts):
-    # A Python whose `-m venv DIR` makes a folder with a copy of itself, and whose torch lies in /torch.
+    # `-m venv DIR` makes a folder with a copy of this Python, whose torch lies in /torch.
     PYTHON = """
         case "$*" in
             *version_info*print*|*print*version_info*) echo 3.11 ;;
