@@ -108,7 +108,11 @@ class Exported(unittest.TestCase):
         """Energy, energies, forces and stress as the plugin computes them, undecomposed."""
         done = tool("nvalchemi-evaluate", archive, "--case", self.folder / f"{case}.json")
         self.assertEqual(done.returncode, 0, done.stderr)
-        return {key: np.array(json.loads(done.stdout)[key]) for key in QUANTITIES}
+        found = {key: np.array(json.loads(done.stdout)[key]) for key in QUANTITIES}
+        # mace strains symmetrically. Rounded to single precision, the constants of a network leave
+        # it not exactly invariant under rotations, and its stress an antisymmetric part.
+        found["stress"] = (found["stress"] + found["stress"].T) / 2
+        return found
 
     def validate(self, archive):
         structure = self.folder / "nacl64.json"
