@@ -11,6 +11,7 @@ from support import EXPORTERS  # noqa: F401  (puts the exporters on the path)
 
 try:
     import export_mace
+    import mace_checkpoint
     from e3nn import o3
     from evaluate import default_precision
     from mace import modules
@@ -113,4 +114,13 @@ def charged():
     return shifted(embedding_specs={"total_charge": charge})
 
 
-__all__ = ["export_mace", "two_layers", "one_layer", "two_heads", "gated", "dipoles", "charged"]
+__all__ = [
+    "export_mace",
+    "mace_checkpoint",
+    "two_layers",
+    "one_layer",
+    "two_heads",
+    "gated",
+    "dipoles",
+    "charged",
+]

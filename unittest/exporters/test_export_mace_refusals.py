@@ -15,7 +15,7 @@ from support import EXPORTERS
 
 try:
     import mace_models
-    from mace_models import export_mace
+    from mace_models import export_mace, mace_checkpoint
 except unittest.SkipTest as missing:
     if __name__ == "__main__":
         print(f"SKIPPED: {missing}")
@@ -98,10 +98,10 @@ class Variants(Refusals):
         )
 
     def test_every_class_that_is_known_by_name(self):
-        for name, reason in export_mace.REFUSED.items():
+        for name, reason in mace_checkpoint.REFUSED.items():
             model = type(name, (torch.nn.Module,), {})()
             with self.assertRaises(ValueError) as caught:
-                export_mace.refuse_what_cannot_be_exported("x.model", model)
+                mace_checkpoint.refuse_what_cannot_be_exported("x.model", model)
             self.assertIn(f"is of class {name}, expected MACE or", str(caught.exception))
             self.assertIn(reason, str(caught.exception))
 
@@ -151,7 +151,7 @@ class AcceleratedForms(Refusals):
             layer = type("Layer", (torch.nn.Module,), {"__module__": f"{library}.layers"})()
             model = torch.nn.Sequential(layer)
             with self.assertRaises(ValueError) as caught:
-                export_mace.plain_form("x.model", model)
+                mace_checkpoint.plain_form("x.model", model)
             self.assertIn(text, str(caught.exception))
 
 
