@@ -1,18 +1,39 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Exporters as commands. They need the export environment, which may be made later than the build.
+# Exporters as commands. They need an export environment, which may be made later than the build.
 
-set(NVALCHEMI_EXPORT_LAUNCHER ${PROJECT_BINARY_DIR}/export_python.sh)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/export_python.sh.in ${NVALCHEMI_EXPORT_LAUNCHER} @ONLY
-    FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(NVALCHEMI_EXPORT_FAMILIES mace)  # those whose packages need an environment of their own
+
+# Set `result` to the script that runs Python programs in the export environment of `family`.
+function(nvalchemi_export_launcher result family)
+    if(family IN_LIST NVALCHEMI_EXPORT_FAMILIES)
+        set(${result} ${PROJECT_BINARY_DIR}/export_python_${family}.sh PARENT_SCOPE)
+    else()
+        set(${result} ${PROJECT_BINARY_DIR}/export_python.sh PARENT_SCOPE)
+    endif()
+endfunction()
+
+# Write that script. `variable` names the Python, `command` makes the environment, a download of `size`.
+function(nvalchemi_write_export_launcher family variable command size)
+    nvalchemi_export_launcher(launcher "${family}")
+    set(python "${${variable}}")
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/export_python.sh.in ${launcher} @ONLY
+        FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+endfunction()
+
+nvalchemi_write_export_launcher("" NVALCHEMI_EXPORT_PYTHON "bash unittest/run.sh --export" "2 to 3 GB")
+nvalchemi_write_export_launcher(mace NVALCHEMI_EXPORT_MACE_PYTHON
+    "bash potentials/exporters/make_environment.sh mace" "20 MB, after 2 to 3 GB for torch")
 
 # Make bin/nvalchemi-export-<name> for each export_<name>.py of `folder`.
 function(nvalchemi_add_exporters folder)
     file(GLOB scripts CONFIGURE_DEPENDS ${folder}/export_*.py)
     foreach(script ${scripts})
         cmake_path(GET script STEM name)
+        string(REGEX REPLACE "^export_" "" family ${name})
         string(REPLACE _ - name ${name})
+        nvalchemi_export_launcher(launcher ${family})
         set(tool ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/nvalchemi-${name})
-        file(WRITE ${tool} "#!/bin/sh\nexec \"${NVALCHEMI_EXPORT_LAUNCHER}\" \"${script}\" \"$@\"\n")
+        file(WRITE ${tool} "#!/bin/sh\nexec \"${launcher}\" \"${script}\" \"$@\"\n")
         file(CHMOD ${tool} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
     endforeach()
 endfunction()

@@ -49,12 +49,13 @@ function(nvalchemi_add_test)
 endfunction()
 
 # nvalchemi_add_script_test(NAME name LABELS label... SCRIPT file [ARGS argument...] [TIMEOUT seconds] [RANKS n]
-#                           [EXPORT])
+#                           [EXPORT [EXPORT_FAMILY name]])
 #
 # Register a Python script, run as after `. env.sh`: exit status 0 passes, 77 is skipped. RANKS says how many
-# ranks it starts itself, at most. With EXPORT it runs in the export environment, and is skipped without one.
+# ranks it starts itself, at most. With EXPORT it runs in the export environment, and is skipped without one;
+# a family whose package needs an environment of its own is named too.
 function(nvalchemi_add_script_test)
-    cmake_parse_arguments(PARSE_ARGV 0 arg "EXPORT" "NAME;SCRIPT;TIMEOUT;RANKS" "LABELS;ARGS")
+    cmake_parse_arguments(PARSE_ARGV 0 arg "EXPORT" "NAME;SCRIPT;TIMEOUT;RANKS;EXPORT_FAMILY" "LABELS;ARGS")
     if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_LABELS OR NOT arg_SCRIPT)
         message(FATAL_ERROR "nvalchemi_add_script_test: got '${ARGV}', expected NAME, LABELS, SCRIPT and optionally ARGS, TIMEOUT, RANKS, EXPORT")
     endif()
@@ -64,7 +65,7 @@ function(nvalchemi_add_script_test)
     endif()
     set(python python3)
     if(arg_EXPORT)
-        set(python ${NVALCHEMI_EXPORT_LAUNCHER})
+        nvalchemi_export_launcher(python "${arg_EXPORT_FAMILY}")
     endif()
     add_test(NAME ${arg_NAME}
         COMMAND sh ${PROJECT_BINARY_DIR}/with_env.sh ${python} ${arg_SCRIPT} ${arg_ARGS})

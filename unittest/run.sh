@@ -8,8 +8,8 @@
 #     --quick    also leaves out the tests labelled slow, and the styles for Kokkos where their LAMMPS is not there yet:
 #                under two minutes once everything is built
 #     --long     what the CI tier leaves out: the tests labelled long (hours on two cores)
-#     --export   also makes the environment that exports models (a download of 2 to 3 GB), so that the tests
-#                of the exporters run; without it they run where that environment is there already
+#     --export   also makes the environments that export models (a download of 2 to 3 GB), so that the tests
+#                of the exporters run; without it they run where their environment is there already
 #
 # CTest arguments narrow the choice, for example -L spec or -R halo. What can be set beforehand (caches,
 # an own LAMMPS or LibTorch, jobs) is listed in cmake/setup/environment.sh.
@@ -26,7 +26,7 @@ for argument in "$@"; do
     case "${argument}" in
         --quick) tier=quick ;;
         --long) tier=long ;;
-        --export) find_or_make_export_env=nvalchemi_export_env ;;
+        --export) find_or_make_export_env=nvalchemi_all_export_envs ;;
         -h | --help)
             usage
             exit 0
@@ -69,7 +69,7 @@ nvalchemi_phase "System packages" nvalchemi_check_system_packages
 nvalchemi_phase "Runtime environment" nvalchemi_runtime_env
 nvalchemi_phase "GoogleTest" nvalchemi_gtest_source
 nvalchemi_phase "Formatters" nvalchemi_lint_env
-nvalchemi_phase "Export environment" "${find_or_make_export_env}"
+nvalchemi_phase "Export environments" "${find_or_make_export_env}"
 [ "${tier}" != quick ] || NVALCHEMI_KOKKOS=${NVALCHEMI_KOKKOS:-present}
 nvalchemi_phase "LAMMPS with KOKKOS" nvalchemi_kokkos_lammps
 nvalchemi_phase "Build" build_with_tests

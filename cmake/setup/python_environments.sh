@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The virtual environments: one to build and run, one (large, on request) to export models.
+# The virtual environment that builds and runs the package, and what every environment has in common.
 # Sourced by environment.sh.
 #
 # An environment's folder is named after a digest of what it holds, so another version is another folder.
@@ -149,63 +149,4 @@ nvalchemi_lint_env() {
     nvalchemi_with_lock "${cache}/${name}.lock" nvalchemi_make_environment \
         "${cache}/${name}" "${NVALCHEMI_PYTHON}" 200 nvalchemi_fill_lint
     export NVALCHEMI_LINT_DIR="${cache}/${name}"
-}
-
-# --- the export environment ---------------------------------------------------------------------------
-
-# nvalchemi_python_for_export: print a Python that TorchScript supports (3.11 to 3.13), or stop.
-nvalchemi_python_for_export() {
-    local candidate
-    for candidate in "${NVALCHEMI_PYTHON}" python3.13 python3.12 python3.11; do
-        if "${candidate}" -I -c 'import sys, venv, ensurepip
-sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' >/dev/null 2>&1; then
-            command -v "${candidate}"
-            return 0
-        fi
-    done
-    nvalchemi_fail "exporting a model needs Python 3.11, 3.12 or 3.13 with venv, and none was found" \
-        "'${NVALCHEMI_PYTHON}' is $("${NVALCHEMI_PYTHON}" --version 2>&1); TorchScript does not work on 3.14 and later." \
-        "Install one of them (for example: apt-get install python3.13-venv) and set NVALCHEMI_PYTHON=python3.13," \
-        "or set NVALCHEMI_EXPORT_PYTHON to a Python that has torch and the model's package," \
-        "or use an archive that was exported on another machine."
-}
-
-nvalchemi_fill_export() {
-    nvalchemi_pip "$1/bin/python3" install --no-compile -r "${nvalchemi_setup_dir}/requirements-export.txt"
-    "$1/bin/python3" -I -c 'import torch, sevenn' || nvalchemi_fail "torch and sevenn do not import in $1"
-}
-
-# nvalchemi_export_name PYTHON: print the name of the export environment made with that Python.
-nvalchemi_export_name() {
-    printf 'export-%s\n' "$(nvalchemi_environment_key "$1" "${nvalchemi_setup_dir}/requirements-export.txt")"
-}
-
-# nvalchemi_find_export_env: set NVALCHEMI_EXPORT_PYTHON if there is an export environment already; make none.
-nvalchemi_find_export_env() {
-    [ -z "${NVALCHEMI_EXPORT_PYTHON:-}" ] || return 0
-    local python cache name
-    python=$(nvalchemi_python_for_export 2>/dev/null) || return 0
-    cache=$(nvalchemi_cache_dir)
-    name=$(nvalchemi_export_name "${python}")
-    if nvalchemi_environment_is_complete "${cache}/${name}"; then
-        export NVALCHEMI_EXPORT_PYTHON="${cache}/${name}/bin/python3"
-    fi
-}
-
-# nvalchemi_export_env: make or reuse the environment that exports models (Python torch and sevenn).
-# Sets NVALCHEMI_EXPORT_PYTHON; one that the user has set is used as it is.
-nvalchemi_export_env() {
-    if [ -n "${NVALCHEMI_EXPORT_PYTHON:-}" ]; then
-        nvalchemi_say "using NVALCHEMI_EXPORT_PYTHON=${NVALCHEMI_EXPORT_PYTHON}"
-        return 0
-    fi
-    local python cache name
-    python=$(nvalchemi_python_for_export)
-    cache=$(nvalchemi_cache_dir)
-    name=$(nvalchemi_export_name "${python}")
-    nvalchemi_environment_is_complete "${cache}/${name}" ||
-        nvalchemi_say "Python torch with its CUDA libraries: a download of 2 to 3 GB, 5.2 GB on disk, made once"
-    nvalchemi_with_lock "${cache}/${name}.lock" nvalchemi_make_environment \
-        "${cache}/${name}" "${python}" 8000 nvalchemi_fill_export
-    export NVALCHEMI_EXPORT_PYTHON="${cache}/${name}/bin/python3"
 }

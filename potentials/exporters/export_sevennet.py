@@ -22,7 +22,7 @@ try:
     from command_line import parser, run, write_and_check
     from e3nn.util.jit import compile_mode
     from e3nn.util.jit import script as script_e3nn
-    from evaluate import add_reference, rattled_rocksalt
+    from evaluate import add_reference, reference_structure
     from sevenn.calculator import SevenNetCalculator
 except ImportError as missing:
     raise SystemExit(
@@ -149,14 +149,6 @@ def network_card(name, config, dtype_name):
         receiver_row=0,
         expected_exchanges=config["num_convolution_layer"] - 1,
     )
-
-
-def reference_structure(species):
-    """Eight atoms of rattled rocksalt: NaCl where the model knows it, else its first elements."""
-    if {"Na", "Cl"} <= set(species):
-        return rattled_rocksalt()
-    pair = (species[0], species[-1])
-    return rattled_rocksalt(symbols=pair, lattice_constant=4.5)
 
 
 def script_network(network):

@@ -45,16 +45,25 @@ class EnvironmentScript(unittest.TestCase):
         self.assertEqual(result.stdout.strip(), f"{BUILD}/lib:/own/plugins")
 
     def test_exporter_without_an_environment_says_how_to_get_one(self):
-        text = (BUILD / "export_python.sh").read_text()
-        configured = text.split("NVALCHEMI_EXPORT_PYTHON:-", 1)[1].split("}", 1)[0]
-        launcher = text.replace(configured, "") if configured else text
+        for script, variable, command in (
+            ("export_python.sh", "NVALCHEMI_EXPORT_PYTHON", "bash unittest/run.sh --export"),
+            (
+                "export_python_mace.sh",
+                "NVALCHEMI_EXPORT_MACE_PYTHON",
+                "bash potentials/exporters/make_environment.sh mace",
+            ),
+        ):
+            text = (BUILD / script).read_text()
+            configured = text.split(f"{variable}:-", 1)[1].split("}", 1)[0]
+            launcher = text.replace(configured, "") if configured else text
 
-        result = subprocess.run(
-            ["sh", "-c", launcher], capture_output=True, text=True, env={"PATH": SYSTEM_PATH}
-        )
+            result = subprocess.run(
+                ["sh", "-c", launcher], capture_output=True, text=True, env={"PATH": SYSTEM_PATH}
+            )
 
-        self.assertEqual(result.returncode, 77)
-        self.assertIn("run 'bash unittest/run.sh --export' once", result.stderr)
+            self.assertEqual(result.returncode, 77)
+            self.assertIn(f"run '{command}' once", result.stderr)
+            self.assertIn(f"or set {variable} to a Python", result.stderr)
 
 
 if __name__ == "__main__":

@@ -268,6 +268,74 @@ class KokkosLammps(SetupScripts):
             self.assertIn("NVALCHEMI_KOKKOS=no", result.stderr)
 
 
+class ExportEnvironments(SetupScripts):
+    # `-m venv DIR` makes a folder with a copy of this Python, whose torch lies in /torch.
+    PYTHON = """
+        case "$*" in
+            *version_info*print*|*print*version_info*) echo 3.11 ;;
+            *find_spec*) echo /torch/site ;;
+            *"-m venv"*) d=${@: -1}; mkdir -p "$d/bin" "$d/lib/python3.11/site-packages"
+                cp "$0" "$d/bin/python3" ;;
+            *"-m pip"*) echo "pip of $0: $*" ;;
+            *) true ;;
+        esac"""
+
+    def setUp(self):
+        super().setUp()
+        self.complete_system()
+        self.cache.mkdir()
+        (self.bin / "cp").symlink_to(shutil.which("cp"))
+        self.program("python3", self.PYTHON)
+
+    def test_mace_takes_the_torch_of_the_other_and_is_made_once(self):
+        first = self.run_script("nvalchemi_export_mace_env; echo $NVALCHEMI_EXPORT_MACE_PYTHON")
+        second = self.run_script("nvalchemi_export_mace_env")
+
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertIn("a download of 2 to 3 GB", first.stdout)
+        self.assertIn("a download of about 20 MB", first.stdout)
+        self.assertIn("requirements-export-mace.txt", first.stdout)
+        (made,) = self.cache.glob("export-mace-py3.11-*/bin/python3")
+        self.assertEqual(first.stdout.split()[-1], str(made))
+        (link,) = made.parents[1].rglob("*.pth")
+        self.assertEqual(link.read_text(), "/torch/site\n")
+        self.assertNotIn("download", second.stdout)
+
+    def test_those_that_are_there_are_found_and_none_is_made(self):
+        script = 'nvalchemi_find_export_env; echo "<${NVALCHEMI_EXPORT_MACE_PYTHON:-}>"'
+
+        before = self.run_script(script).stdout
+        self.run_script("nvalchemi_all_export_envs")
+        after = self.run_script(script).stdout
+
+        self.assertEqual(before, "<>\n")
+        self.assertRegex(after, "^<.*/export-mace-py3.11-.*/bin/python3>$")
+
+    def test_python_of_the_user_without_torch_is_named(self):
+        self.program("own", 'case "$*" in *find_spec*) exit 1 ;; esac')
+
+        result = self.run_script("nvalchemi_export_mace_env", NVALCHEMI_EXPORT_PYTHON="own")
+
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("NVALCHEMI_EXPORT_PYTHON=own has no torch", result.stderr)
+
+    def test_command_names_what_it_makes(self):
+        command = SETUP.parents[1] / "potentials" / "exporters" / "make_environment.sh"
+        for words, status, text in (
+            (["--help"], 0, "make_environment.sh sevennet|mace"),
+            (["other"], 1, "got 'other', expected sevennet, mace or --help"),
+            (["mace"], 0, "NVALCHEMI_EXPORT_MACE_PYTHON=" + str(self.cache)),
+        ):
+            result = subprocess.run(
+                ["bash", str(command), *words],
+                capture_output=True,
+                text=True,
+                env=self.environment(NVALCHEMI_BUILD_DIR=str(self.root / "build")),
+            )
+            self.assertEqual(result.returncode, status, result.stderr)
+            self.assertIn(text, result.stdout + result.stderr)
+
+
 class Console(SetupScripts):
     def test_prints_where_the_time_went(self):
         result = self.run_script(

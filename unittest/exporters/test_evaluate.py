@@ -154,6 +154,38 @@ class Evaluate(unittest.TestCase):
         for key in ("energies", "forces", "stress"):
             np.testing.assert_allclose(result[key], expected[key], atol=1e-14)
 
+    def test_numbers_times_integers_have_the_precision_of_the_archive(self):
+        class Charges(torch.nn.Module):
+            def forward(self, data):
+                charge = 0.1 * (data["species"] + 1)  # in torch's default precision
+                return {"energy": charge * PairPotential()(data)["energy"].new_ones(1)}
+
+        self.card["forces"] = "model"  # no gradient is taken
+        self.card["outputs"]["f"] = {"role": "forces", "kind": "per_node", "shape": "(rows,3)"}
+        module = Charges()
+        forward = module.forward
+        module.forward = lambda data: dict(forward(data), f=torch.zeros(8, 3))
+
+        energies = evaluate(module, self.card, self.atoms)["energies"]
+
+        self.assertEqual(sorted(set(energies.tolist())), [0.1, 0.2])
+        self.assertEqual(torch.get_default_dtype(), torch.float32)
+
+    def test_stress_is_that_of_a_symmetric_strain(self):
+        class AlongX(torch.nn.Module):
+            """Not invariant under rotations: dE/dstrain has an antisymmetric part."""
+
+            def forward(self, data):
+                x = data["edge_vectors"]
+                pair = x[:, 0] ** 3 * x[:, 1]
+                rows = torch.zeros(data["species"].size(0), dtype=x.dtype)
+                return {"energy": rows.index_add(0, data["edge_index"][0], pair)}
+
+        stress = evaluate(AlongX(), self.card, self.atoms)["stress"]
+
+        self.assertGreater(np.abs(stress).max(), 1e-3)
+        np.testing.assert_array_equal(stress, stress.T)
+
     def test_refuses_a_role_that_one_structure_cannot_fill(self):
         card = make_card(**pair_card())
         card["inputs"]["q"] = {"role": "charges"}

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The virtual environments that export models: large, made on request. Sourced by environment.sh.
+#
+# sevenn needs e3nn 0.5 or later and mace-torch needs e3nn 0.4.4 exactly, so no environment can hold both. MACE's
+# holds mace-torch and its e3nn, and takes torch, which is nearly all of the download, from SevenNet's.
+
+# nvalchemi_python_for_export: print a Python that TorchScript supports (3.11 to 3.13), or stop.
+nvalchemi_python_for_export() {
+    local candidate
+    for candidate in "${NVALCHEMI_PYTHON}" python3.13 python3.12 python3.11; do
+        if "${candidate}" -I -c 'import sys, venv, ensurepip
+sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' >/dev/null 2>&1; then
+            command -v "${candidate}"
+            return 0
+        fi
+    done
+    nvalchemi_fail "exporting a model needs Python 3.11, 3.12 or 3.13 with venv, and none was found" \
+        "'${NVALCHEMI_PYTHON}' is $("${NVALCHEMI_PYTHON}" --version 2>&1); TorchScript does not work on 3.14 and later." \
+        "Install one of them (for example: apt-get install python3.13-venv) and set NVALCHEMI_PYTHON=python3.13," \
+        "or set NVALCHEMI_EXPORT_PYTHON to a Python that has torch and the model's package," \
+        "or use an archive that was exported on another machine."
+}
+
+nvalchemi_fill_export() {
+    nvalchemi_pip "$1/bin/python3" install --no-compile -r "${nvalchemi_setup_dir}/requirements-export.txt"
+    "$1/bin/python3" -I -c 'import torch, sevenn' || nvalchemi_fail "torch and sevenn do not import in $1"
+}
+
+# nvalchemi_export_name PYTHON: print the name of the export environment made with that Python.
+nvalchemi_export_name() {
+    printf 'export-%s\n' "$(nvalchemi_environment_key "$1" "${nvalchemi_setup_dir}/requirements-export.txt")"
+}
+
+# nvalchemi_find_export_env: set NVALCHEMI_EXPORT_PYTHON and NVALCHEMI_EXPORT_MACE_PYTHON where these
+# environments are there already; make none.
+nvalchemi_find_export_env() {
+    local python cache name
+    cache=$(nvalchemi_cache_dir)
+    if [ -z "${NVALCHEMI_EXPORT_PYTHON:-}" ]; then
+        python=$(nvalchemi_python_for_export 2>/dev/null) || return 0
+        name=$(nvalchemi_export_name "${python}")
+        nvalchemi_environment_is_complete "${cache}/${name}" || return 0
+        export NVALCHEMI_EXPORT_PYTHON="${cache}/${name}/bin/python3"
+    fi
+    if [ -z "${NVALCHEMI_EXPORT_MACE_PYTHON:-}" ]; then
+        name=$(nvalchemi_export_mace_name 2>/dev/null) || return 0
+        nvalchemi_environment_is_complete "${cache}/${name}" || return 0
+        export NVALCHEMI_EXPORT_MACE_PYTHON="${cache}/${name}/bin/python3"
+    fi
+}
+
+# nvalchemi_export_env: make or reuse the environment that exports models (Python torch and sevenn).
+# Sets NVALCHEMI_EXPORT_PYTHON; one that the user has set is used as it is.
+nvalchemi_export_env() {
+    if [ -n "${NVALCHEMI_EXPORT_PYTHON:-}" ]; then
+        nvalchemi_say "using NVALCHEMI_EXPORT_PYTHON=${NVALCHEMI_EXPORT_PYTHON}"
+        return 0
+    fi
+    local python cache name
+    python=$(nvalchemi_python_for_export)
+    cache=$(nvalchemi_cache_dir)
+    name=$(nvalchemi_export_name "${python}")
+    nvalchemi_environment_is_complete "${cache}/${name}" ||
+        nvalchemi_say "Python torch with its CUDA libraries: a download of 2 to 3 GB, 5.2 GB on disk, made once"
+    nvalchemi_with_lock "${cache}/${name}.lock" nvalchemi_make_environment \
+        "${cache}/${name}" "${python}" 8000 nvalchemi_fill_export
+    export NVALCHEMI_EXPORT_PYTHON="${cache}/${name}/bin/python3"
+}
+
+# --- MACE ---------------------------------------------------------------------------------------------
+
+# nvalchemi_site_of_torch: print the folder that holds the torch of NVALCHEMI_EXPORT_PYTHON.
+nvalchemi_site_of_torch() {
+    "${NVALCHEMI_EXPORT_PYTHON}" -c 'import importlib.util, os
+print(os.path.dirname(os.path.dirname(importlib.util.find_spec("torch").origin)))' 2>/dev/null ||
+        nvalchemi_fail "NVALCHEMI_EXPORT_PYTHON=${NVALCHEMI_EXPORT_PYTHON} has no torch" \
+            "Unset it, or set it to a Python that has torch."
+}
+
+# nvalchemi_export_mace_name: print the name of MACE's environment; another torch is another environment.
+nvalchemi_export_mace_name() {
+    local site
+    site=$(nvalchemi_site_of_torch) || return 1
+    printf 'export-mace-%s\n' "$(nvalchemi_environment_key "${NVALCHEMI_EXPORT_PYTHON}" \
+        "${nvalchemi_setup_dir}/requirements-export-mace.txt" <(echo "${site}"))"
+}
+
+# The packages of this environment come before those of the other, which are found through the .pth file. That
+# sevenn, which is not imported here, finds another e3nn than it asks for, is no conflict to warn of.
+nvalchemi_fill_export_mace() {
+    nvalchemi_site_of_torch >"$(echo "$1"/lib/python3*/site-packages)/torch_of_another_environment.pth"
+    nvalchemi_pip "$1/bin/python3" install --no-compile --no-warn-conflicts \
+        -r "${nvalchemi_setup_dir}/requirements-export-mace.txt"
+    TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 "$1/bin/python3" -c 'import torch, mace.calculators' >/dev/null 2>&1 ||
+        nvalchemi_fail "torch and mace do not import in $1"
+}
+
+# nvalchemi_export_mace_env: make or reuse the environment that exports MACE models, and first the one whose
+# torch it takes. Sets NVALCHEMI_EXPORT_MACE_PYTHON; one that the user has set is used as it is.
+nvalchemi_export_mace_env() {
+    if [ -n "${NVALCHEMI_EXPORT_MACE_PYTHON:-}" ]; then
+        nvalchemi_say "using NVALCHEMI_EXPORT_MACE_PYTHON=${NVALCHEMI_EXPORT_MACE_PYTHON}"
+        return 0
+    fi
+    local cache name
+    cache=$(nvalchemi_cache_dir)
+    nvalchemi_export_env
+    name=$(nvalchemi_export_mace_name)
+    nvalchemi_environment_is_complete "${cache}/${name}" ||
+        nvalchemi_say "mace-torch with the e3nn it needs: a download of about 20 MB, 60 MB on disk, made once"
+    nvalchemi_with_lock "${cache}/${name}.lock" nvalchemi_make_environment \
+        "${cache}/${name}" "${NVALCHEMI_EXPORT_PYTHON}" 200 nvalchemi_fill_export_mace
+    export NVALCHEMI_EXPORT_MACE_PYTHON="${cache}/${name}/bin/python3"
+}
+
+# nvalchemi_all_export_envs: the environments of all exporters.
+nvalchemi_all_export_envs() {
+    nvalchemi_export_env
+    nvalchemi_export_mace_env
+}

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Export a MACE model, from the file that mace saved it in (NAME.model), as an archive.
+
+Needs the PyPI package `mace-torch`. Neither a GPU nor a compiler is used.
+
+A MACE checkpoint is a pickled Python object: loading it runs the code that it holds, here as in
+mace itself. Take one from people you trust.
+
+What is exported is the *serial* network, from edge vectors to per-atom energies with the isolated
+atoms' energies of the chosen head. The plugin differentiates and finds the exchanges between ranks.
+"""
+
+import contextlib
+import io
+import os
+import re
+import warnings
+
+# e3nn 0.4.4 reads its own constants in a way that torch 2.6 and later refuse without this.
+os.environ.setdefault("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+warnings.filterwarnings("ignore", message=".*TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+
+try:
+    import torch
+    from ase import Atoms
+    from ase.data import chemical_symbols
+    from card import DTYPES, make_card
+    from command_line import parser, run, write_and_check
+    from e3nn.util.jit import compile_mode
+    from e3nn.util.jit import script as script_e3nn
+    from evaluate import add_reference, default_precision, reference_structure
+
+    with contextlib.redirect_stdout(io.StringIO()):  # mace tells which GPU libraries are absent
+        import mace.modules.blocks
+        from mace.calculators import MACECalculator
+        from mace.modules import GatedEquivariantBlock
+        from mace_checkpoint import choose_head, load_model
+except ImportError as missing:
+    raise SystemExit(
+        f"error: {missing}; this exporter needs the PyPI package mace-torch==0.3.16 in the Python "
+        "environment that runs it; 'bash potentials/exporters/make_environment.sh mace' makes one"
+    ) from missing
+
+
+@compile_mode("script")
+class EdgeVectorNetwork(torch.nn.Module):
+    """Hands mace's own network the edge vectors as its shifts, with all positions zero.
+
+    The network forms x[receiver] - x[sender] + shift, so that nothing but the vectors enters."""
+
+    def __init__(self, model, head):
+        super().__init__()
+        self.model = model
+        self.register_buffer("head", torch.tensor([head]))
+        self.register_buffer("one_graph", torch.tensor([0, 1]))  # only its length is read
+        self.register_buffer("cell", torch.zeros(3, 3, dtype=model.r_max.dtype))  # not read
+
+    def forward(self, data: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        species = data["node_attrs"]  # (rows, elements), one-hot
+        graph = {
+            "node_attrs": species,
+            "edge_index": data["edge_index"],
+            "shifts": data["edge_vectors"],
+            "positions": torch.zeros(
+                species.size(0), 3, dtype=species.dtype, device=species.device
+            ),
+            "batch": torch.zeros(species.size(0), dtype=torch.long, device=species.device),
+            "ptr": self.one_graph,
+            "cell": self.cell,
+            "head": self.head,
+        }
+        energy = self.model(graph, training=False, compute_force=False)["node_energy"]
+        assert energy is not None
+        return {"node_energy": energy}
+
+
+@compile_mode("script")
+class ScriptedGate(torch.nn.Module):
+    """mace's gated nonlinearity, in words that TorchScript knows.
+
+    Features are [scalars | gates | gated], and every gated irrep is multiplied by its gate."""
+
+    def __init__(self, gate):
+        super().__init__()
+        self.scalars: tuple[int, int] = (gate._s_start, gate._s_len)
+        self.gates: tuple[int, int] = (gate._g_start, gate._g_len)
+        # (start, length, components, multiplicity, offset of the gates) of each gated irrep
+        self.gated: list[tuple[int, int, int, int, int]] = list(gate._gated_info)
+        self.scalar_activation = gate._act_scalar or torch.nn.Identity()
+        self.gate_activation = gate._act_gate or torch.nn.Identity()
+        self.scalar_factor: float = gate._scalar_cst
+        self.gate_factor: float = gate._gate_cst
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        rows = features.size(0)
+        scalars = features.narrow(-1, self.scalars[0], self.scalars[1])
+        gates = features.narrow(-1, self.gates[0], self.gates[1])
+        gates = self.gate_activation(gates) * self.gate_factor
+        parts = [self.scalar_activation(scalars) * self.scalar_factor]
+        for start, length, components, multiplicity, offset in self.gated:
+            values = features.narrow(-1, start, length).reshape(rows, multiplicity, components)
+            factors = gates.narrow(-1, offset, multiplicity).unsqueeze(-1)
+            parts.append((values * factors).reshape(rows, length))
+        return torch.cat(parts, dim=-1)
+
+
+def keep_one_head(x: torch.Tensor, head: torch.Tensor, num_heads: int) -> torch.Tensor:
+    """What mace's `mask_head` computes, row by row: features of all heads but each row's own
+    become 0. The original writes ones by row number, which no decomposition can follow."""
+    own = torch.nn.functional.one_hot(head, num_heads).to(x.dtype)
+    by_head = x.reshape(x.size(0), num_heads, x.size(1) // num_heads)
+    return (by_head * own.unsqueeze(-1)).reshape(x.size(0), x.size(1))
+
+
+def script_network(model, head):
+    """The scripted network. What TorchScript or the decomposition refuses in mace's is replaced.
+
+    It is not frozen, so that the plugin's listing can name its modules."""
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            if isinstance(child, GatedEquivariantBlock):
+                setattr(module, name, ScriptedGate(child))
+    original = mace.modules.blocks.mask_head
+    mace.modules.blocks.mask_head = keep_one_head  # the readouts' code is compiled with it
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # TorchScript's, on annotations in mace's classes
+            return script_e3nn(EdgeVectorNetwork(model, head))
+    finally:
+        mace.modules.blocks.mask_head = original
+
+
+def calculator_numbers(model, head, dtype_name, atoms):
+    """Energy, energies, forces and stress of a structure from mace's own calculator, with torch's
+    default precision that of the model, as in mace's training: pair repulsion depends on it."""
+    ase_atoms = Atoms(
+        atoms["symbols"], positions=atoms["positions"], cell=atoms["cell"], pbc=atoms["pbc"]
+    )
+    ase_atoms.calc = MACECalculator(
+        models=[model], device="cpu", default_dtype=dtype_name, head=head
+    )
+    with default_precision(DTYPES[dtype_name]):
+        return {
+            "energy": ase_atoms.get_potential_energy(),
+            "energies": ase_atoms.get_potential_energies(),
+            "forces": ase_atoms.get_forces(),
+            "stress": ase_atoms.get_stress(voigt=False),
+        }
+
+
+def network_card(name, model, dtype_name):
+    """The contract of the exported network."""
+    return make_card(
+        name=name,
+        family="mace",
+        cutoff=float(model.r_max),
+        dtype=dtype_name,
+        species=[chemical_symbols[int(z)] for z in model.atomic_numbers],
+        inputs={
+            "node_attrs": "species_one_hot",
+            "edge_index": "edge_index",
+            "edge_vectors": "edge_vectors",
+        },
+        outputs={"node_energy": {"role": "atomic_energies", "kind": "per_node", "shape": "(rows)"}},
+        forces="edge_vectors",
+        receiver_row=1,
+        expected_exchanges=int(model.num_interactions) - 1,
+    )
+
+
+def card_name(path, heads, head, dtype_name):
+    """The file's stem, the head where there are several, and the precision."""
+    stem = os.path.splitext(os.path.basename(path))[0]
+    parts = [stem, head, dtype_name] if len(heads) > 1 else [stem, dtype_name]
+    return re.sub(r"[^\w.+-]", "_", "_".join(parts))
+
+
+def main(arguments=None):
+    options = parser(__doc__, "mace")
+    options.add_argument(
+        "checkpoint",
+        metavar="CHECKPOINT",
+        help="the model's file, NAME.model; loading it runs the code that it holds",
+    )
+    options.add_argument(
+        "--head", help="the head of a model that has several; default: the one named Default"
+    )
+    options = options.parse_args(arguments)
+    path = options.checkpoint
+    if os.path.exists(options.output) and os.path.samefile(path, options.output):
+        raise ValueError(f"--output: {options.output} is the checkpoint itself; give another name")
+    model = load_model(path, DTYPES[options.dtype])
+    index, head = choose_head(model, options.head)
+    name = card_name(path, getattr(model, "heads", None) or [head], head, options.dtype)
+    card = network_card(name, model, options.dtype)
+    atoms = reference_structure(card["species"])
+    add_reference(card, atoms, calculator_numbers(model, head, options.dtype, atoms))
+    write_and_check(script_network(model, index), card, options.output)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+from support import EXPORTERS, REPOSITORY
+
+# isort: split
+from card import read_archive, write_archive
+from evaluate import check_reference, default_precision, rattled_rocksalt
+
+try:
+    import mace_models
+    from ase import Atoms
+    from mace.calculators import MACECalculator
+    from mace_models import export_mace
+except unittest.SkipTest as missing:
+    if __name__ == "__main__":
+        print(f"SKIPPED: {missing}")
+        raise SystemExit(77) from missing
+    raise
+
+LOADER = "/lib64/ld-linux-x86-64.so.2"
+EXAMPLE = REPOSITORY / "examples" / "lammps" / "nacl-mace"
+QUANTITIES = ("energy", "energies", "forces", "stress")
+# name -> (model, head or None, exchanges)
+MODELS = {
+    "two_layers": (mace_models.two_layers, None, 1),
+    "one_layer": (mace_models.one_layer, None, 0),
+    "two_heads": (mace_models.two_heads, "r2scan", 1),
+    "gated": (mace_models.gated, None, 2),
+}
+
+
+def crystals():
+    """Neither is the card's structure: another size; other elements, within pair repulsion."""
+    return {
+        "nacl64": rattled_rocksalt(repeat=2, seed=11),
+        "nao8": rattled_rocksalt(("Na", "O"), 4.1, seed=12, displacement=0.15),
+    }
+
+
+def calculate(checkpoint, head, dtype, atoms):
+    """The numbers of mace's own calculator, which loads the checkpoint itself."""
+    system = Atoms(
+        atoms["symbols"], positions=atoms["positions"], cell=atoms["cell"], pbc=atoms["pbc"]
+    )
+    with warnings.catch_warnings(), default_precision(getattr(torch, dtype)):
+        warnings.simplefilter("ignore")
+        system.calc = MACECalculator(
+            model_paths=str(checkpoint), device="cpu", default_dtype=dtype, head=head
+        )
+        return {
+            "energy": system.get_potential_energy(),
+            "energies": system.get_potential_energies(),
+            "forces": system.get_forces(),
+            "stress": system.get_stress(voigt=False),
+        }
+
+
+def tool(*words):
+    """Run a tool of the build, or a script of the repository."""
+    return subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=600)
+
+
+def without_library_paths():
+    """The environment of a run that has to find its libraries by itself."""
+    return {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "CUDA_HOME")}
+
+
+def setUpModule():
+    """Make the checkpoints and archives of all models once."""
+    folder = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(folder.cleanup)
+    Exported.folder = Path(folder.name)
+    for name, (build, head, _) in MODELS.items():
+        torch.save(build(), Exported.folder / f"{name}.model")
+        export(name, head, "float64")
+    export("two_layers", None, "float32")
+    for name, atoms in crystals().items():
+        (Exported.folder / f"{name}.json").write_text(json.dumps(atoms))
+
+
+def export(name, head, dtype):
+    words = [str(Exported.folder / f"{name}.model"), "--dtype", dtype]
+    words += ["--head", head] if head else []
+    export_mace.main([*words, "--output", str(Exported.archive(name, dtype))])
+
+
+class Exported(unittest.TestCase):
+    """What the tests have in common: the folder of checkpoints and archives, and the tools."""
+
+    folder = Path()
+
+    @classmethod
+    def archive(cls, name, dtype="float64"):
+        return cls.folder / f"{name}_{dtype}.pt"
+
+    def in_plugin(self, archive, case):
+        """Energy, energies, forces and stress as the plugin computes them, undecomposed."""
+        done = tool("nvalchemi-evaluate", archive, "--case", self.folder / f"{case}.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = {key: np.array(json.loads(done.stdout)[key]) for key in QUANTITIES}
+        # mace strains symmetrically. Rounded to single precision, the constants of a network leave
+        # it not exactly invariant under rotations, and its stress an antisymmetric part.
+        found["stress"] = (found["stress"] + found["stress"].T) / 2
+        return found
+
+    def validate(self, archive):
+        structure = self.folder / "nacl64.json"
+        return tool(
+            "nvalchemi-validate", "--archive", archive, "--structure", structure, "--ranks", 3
+        )
+
+    def run_case(self, archive, case, ranks):
+        script = REPOSITORY / "unittest" / "mpi" / "run_case.py"
+        words = ("--archive", archive, "--case", self.folder / f"{case}.json", "-n", ranks)
+        done = tool("python3", script, *words, "--against", "alone", "--steps", 1)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+
+class AgainstTheCalculator(Exported):
+    def largest_difference(self, name, dtype, case):
+        ours = self.in_plugin(self.archive(name, dtype), case)
+        theirs = calculate(self.folder / f"{name}.model", MODELS[name][1], dtype, crystals()[case])
+        self.assertGreater(np.abs(theirs["forces"]).max(), 1e-2)  # there is something to compare
+        return {key: np.abs(ours[key] - theirs[key]).max() for key in QUANTITIES}
+
+    def test_double_precision_agrees_to_rounding(self):
+        for name in MODELS:
+            for case in crystals():
+                found = self.largest_difference(name, "float64", case)
+                with self.subTest(name=name, case=case):
+                    self.assertLess(max(found.values()), 1e-11, found)
+
+    def test_single_precision_agrees_to_its_rounding(self):
+        for case in crystals():
+            found = self.largest_difference("two_layers", "float32", case)
+            self.assertLess(max(found.values()), 1e-4, found)
+            self.assertGreater(found["forces"], 1e-9)  # not the double archive by mistake
+
+    def test_another_head_gives_other_energies(self):
+        first = calculate(self.folder / "two_heads.model", "pbe", "float64", crystals()["nao8"])
+        ours = self.in_plugin(self.archive("two_heads"), "nao8")
+
+        self.assertGreater(abs(first["energy"] - ours["energy"]), 1e-2)
+        self.assertGreater(np.abs(first["forces"] - ours["forces"]).max(), 1e-3)
+
+
+class Decomposed(Exported):
+    def test_validator_passes_every_model_on_three_ranks(self):
+        for name in MODELS:
+            done = self.validate(self.archive(name))
+            with self.subTest(name=name):
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertIn("PASSED", done.stdout)
+
+    def test_validator_refuses_a_card_with_senders_for_receivers(self):
+        module, card = read_archive(self.archive("two_layers"))
+        card["edges"] = {"list": "full", "receiver_row": 0, "sender_row": 1}
+        path = self.folder / "planted.pt"
+        write_archive(module, card, str(path))
+
+        done = self.validate(path)
+
+        self.assertEqual(done.returncode, 1, done.stdout)
+
+    def test_lammps_agrees_with_the_undecomposed_model_on_one_to_three_ranks(self):
+        for name, ranks in (("two_layers", (1, 2, 3)), ("one_layer", (2,)), ("gated", (3,))):
+            for n in ranks:
+                found = self.run_case(self.archive(name), "nacl64", n)
+                with self.subTest(name=name, ranks=n):
+                    for key in ("dE", "dEatom", "dF", "dS"):
+                        self.assertLess(found[key], 1e-11, found)
+                    self.assertEqual(found["exchanges"]["forward"], MODELS[name][2])
+
+    def test_single_precision_decomposed(self):
+        found = self.run_case(self.archive("two_layers", "float32"), "nacl64", 2)
+
+        self.assertLess(found["dF"], 2e-5, found)
+        self.assertGreater(found["dF"], 1e-12, found)
+
+    def test_example_runs_and_validates_itself(self):
+        shutil.copy(self.archive("two_layers"), self.folder / "mace.pt")
+        text = (EXAMPLE / "in.nacl").read_text()
+        lines = [line for line in text.splitlines() if not line.startswith("plugin load")]
+        (self.folder / "in.nacl").write_text("\n".join(lines) + "\n")
+
+        run = subprocess.run(
+            ["mpiexec", "-n", "2", "lmp", "-in", "in.nacl", "-var", "steps", "4", "-log", "none"],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertIn("Validation by fix check at step 0", run.stdout)
+        self.assertIn("1 forward width    64", run.stdout)
+
+
+class Archive(Exported):
+    def test_card_states_what_the_network_takes(self):
+        for name, (_, head, exchanges) in MODELS.items():
+            card = read_archive(self.archive(name))[1]
+            roles = {key: entry["role"] for key, entry in card["inputs"].items()}
+
+            self.assertEqual(
+                roles,
+                {
+                    "node_attrs": "species_one_hot",
+                    "edge_index": "edge_index",
+                    "edge_vectors": "edge_vectors",
+                },
+            )
+            self.assertEqual(card["expected_exchanges"], exchanges)
+            self.assertEqual((card["cutoff"], card["rows"]), (4.0, "folded"))
+            self.assertEqual((card["forces"], card["family"]), ("edge_vectors", "mace"))
+            self.assertEqual(card["species"], ["O", "Na", "Cl"])
+            middle = f"_{head}" if head else ""
+            self.assertEqual(card["name"], f"{name}{middle}_float64")
+
+    def test_reference_notices_species_in_another_order(self):
+        module, card = read_archive(self.archive("two_layers"))
+        card["species"] = ["O", "Cl", "Na"]
+
+        with self.assertRaisesRegex(RuntimeError, "does not reproduce its reference"):
+            check_reference(module, card)
+
+    def test_takes_the_head_named_default_without_being_told(self):
+        checkpoint = self.folder / "default_head.model"
+        torch.save(mace_models.shifted(heads=["pbe", "Default"]), checkpoint)
+        output = self.folder / "default_head.pt"
+
+        export_mace.main([str(checkpoint), "--output", str(output)])
+
+        self.assertEqual(read_archive(output)[1]["name"], "default_head_Default_float64")
+
+    @unittest.skipUnless(os.path.exists(LOADER), f"no dynamic loader {LOADER}")
+    def test_runs_from_its_environment_alone_without_the_loader_cache(self):
+        output = self.folder / "isolated.pt"
+        run = subprocess.run(
+            [
+                LOADER,
+                "--inhibit-cache",
+                sys.executable,
+                EXPORTERS / "export_mace.py",
+                self.folder / "one_layer.model",
+                "--output",
+                output,
+            ],
+            env=dict(without_library_paths(), PATH="/usr/bin:/bin", CUDA_VISIBLE_DEVICES=""),
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(read_archive(output)[1], read_archive(self.archive("one_layer"))[1])
+
+
+if __name__ == "__main__":
+    unittest.main(warnings="ignore")
