@@ -21,7 +21,7 @@ namespace nvalchemi {
 namespace {
 
 constexpr int THREADS = 256;
-constexpr std::int64_t MOST_BLOCKS = 1 << 20;
+constexpr std::int64_t MOST_BLOCKS = 1 << 16;
 
 /* ---------------------------------------------------------------------- */
 
@@ -32,45 +32,72 @@ void check(cudaError_t code, const char *call)
                            cudaGetErrorString(code));
 }
 
-unsigned blocks_for(std::int64_t elements)
+/* ----------------------------------------------------------------------
+   A block works on whole rows, several at once where they are narrow:
+   neighbouring threads are neighbouring words of a row, and no thread
+   divides.
+------------------------------------------------------------------------- */
+
+struct RowGrid {
+  dim3 blocks, threads;
+};
+
+RowGrid grid_for(std::int64_t rows, std::int64_t width)
 {
-  return static_cast<unsigned>(std::min((elements + THREADS - 1) / THREADS, MOST_BLOCKS));
+  unsigned across = 1;
+  while (across < THREADS && across < width) across *= 2;
+  const unsigned at_once = THREADS / across;
+  return {dim3(static_cast<unsigned>(std::min((rows + at_once - 1) / at_once, MOST_BLOCKS))),
+          dim3(across, at_once)};
 }
 
-/* ----------------------------------------------------------------------
-   rows[index[k]] to packed[k]; neighbouring threads copy neighbouring words
-------------------------------------------------------------------------- */
+// rows[index[k]] to packed[k]
 
 template <typename Word> __global__ void gather_rows(const Word *rows, const std::int64_t *index,
                                                      std::int64_t count, std::int64_t width,
                                                      Word *packed)
 {
-  const std::int64_t elements = count * width;
-  for (std::int64_t k = blockIdx.x * std::int64_t(blockDim.x) + threadIdx.x; k < elements;
-       k += std::int64_t(gridDim.x) * blockDim.x)
-    packed[k] = rows[index[k / width] * width + k % width];
+  for (std::int64_t k = blockIdx.x * std::int64_t(blockDim.y) + threadIdx.y; k < count;
+       k += std::int64_t(gridDim.x) * blockDim.y) {
+    const Word *from = rows + index[k] * width;
+    Word *to = packed + k * width;
+    for (std::int64_t column = threadIdx.x; column < width; column += blockDim.x)
+      to[column] = from[column];
+  }
 }
 
-/* ---------------------------------------------------------------------- */
+// what one thread adds at once: as many numbers as a word of 16 bytes holds
 
-template <typename T>
-__global__ void add_rows(T *rows, const T *received, const T *copies, const std::int64_t *sum_rows,
+template <typename T, int N> struct alignas(N * sizeof(T)) Numbers {
+  T value[N];
+};
+
+template <typename T, int N>
+__global__ void add_rows(Numbers<T, N> *rows, const Numbers<T, N> *received,
+                         const Numbers<T, N> *copies, const std::int64_t *sum_rows,
                          const std::int64_t *offsets, const std::int64_t *sources,
                          std::int64_t count, std::int64_t width)
 {
-  const std::int64_t elements = count * width;
-  for (std::int64_t k = blockIdx.x * std::int64_t(blockDim.x) + threadIdx.x; k < elements;
-       k += std::int64_t(gridDim.x) * blockDim.x) {
-    const std::int64_t entry = k / width, column = k % width;
-    T *target = rows + sum_rows[entry] * width + column;
-    T sum = *target;
-    for (std::int64_t at = offsets[entry]; at < offsets[entry + 1]; ++at) {
-      const std::int64_t source = sources[at];
-      sum +=
-          source >= 0 ? received[source * width + column] : copies[(-source - 1) * width + column];
+  for (std::int64_t entry = blockIdx.x * std::int64_t(blockDim.y) + threadIdx.y; entry < count;
+       entry += std::int64_t(gridDim.x) * blockDim.y) {
+    Numbers<T, N> *target = rows + sum_rows[entry] * width;
+    const std::int64_t first = offsets[entry], last = offsets[entry + 1];
+    for (std::int64_t column = threadIdx.x; column < width; column += blockDim.x) {
+      Numbers<T, N> sum = target[column];
+      for (std::int64_t at = first; at < last; ++at) {
+        const std::int64_t source = sources[at];
+        const Numbers<T, N> term = source >= 0 ? received[source * width + column]
+                                               : copies[(-source - 1) * width + column];
+        for (int k = 0; k < N; ++k) sum.value[k] += term.value[k];
+      }
+      target[column] = sum;
     }
-    *target = sum;
   }
+}
+
+bool is_aligned(const void *data)
+{
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -349,29 +376,48 @@ class CudaRows final : public GpuRows {
   void gather(const void *rows, DeviceBuffer &index, std::int64_t count, std::size_t row_bytes,
               void *packed)
   {
-    const auto *numbers = reinterpret_cast<const std::int64_t *>(index.reserve(0));
-    if (row_bytes % 8 == 0)
-      gather_rows<<<blocks_for(count * (row_bytes / 8)), THREADS, 0, stream_>>>(
-          static_cast<const std::uint64_t *>(rows), numbers, count, row_bytes / 8,
-          static_cast<std::uint64_t *>(packed));
+    if (row_bytes % 16 == 0 && is_aligned(rows) && is_aligned(packed))
+      gather_words<uint4>(rows, index, count, row_bytes, packed);
+    else if (row_bytes % 8 == 0)
+      gather_words<std::uint64_t>(rows, index, count, row_bytes, packed);
     else
-      gather_rows<<<blocks_for(count * (row_bytes / 4)), THREADS, 0, stream_>>>(
-          static_cast<const std::uint32_t *>(rows), numbers, count, row_bytes / 4,
-          static_cast<std::uint32_t *>(packed));
+      gather_words<std::uint32_t>(rows, index, count, row_bytes, packed);
     check(cudaGetLastError(), "gather_rows");
+  }
+
+  template <typename Word> void gather_words(const void *rows, DeviceBuffer &index,
+                                             std::int64_t count, std::size_t row_bytes,
+                                             void *packed)
+  {
+    const auto width = static_cast<std::int64_t>(row_bytes / sizeof(Word));
+    const RowGrid grid = grid_for(count, width);
+    gather_rows<<<grid.blocks, grid.threads, 0, stream_>>>(
+        static_cast<const Word *>(rows), reinterpret_cast<const std::int64_t *>(index.reserve(0)),
+        count, width, static_cast<Word *>(packed));
   }
 
   template <typename T> void add(const RowBlock &rows, const char *received)
   {
+    constexpr int WIDEST = 16 / sizeof(T);
+    if (plan_.sum_rows.empty() || rows.width == 0) return;
+    if (rows.width % WIDEST == 0 && is_aligned(rows.data) && is_aligned(received))
+      add_numbers<T, WIDEST>(rows, received);
+    else
+      add_numbers<T, 1>(rows, received);
+    check(cudaGetLastError(), "add_rows");
+  }
+
+  template <typename T, int N> void add_numbers(const RowBlock &rows, const char *received)
+  {
     const auto count = static_cast<std::int64_t>(plan_.sum_rows.size());
-    if (count == 0) return;
-    T *data = static_cast<T *>(rows.data);
-    add_rows<<<blocks_for(count * rows.width), THREADS, 0, stream_>>>(
-        data, reinterpret_cast<const T *>(received), data + plan_.own_first * rows.width,
+    const std::int64_t width = rows.width / N;
+    const RowGrid grid = grid_for(count, width);
+    auto *data = static_cast<Numbers<T, N> *>(rows.data);
+    add_rows<T, N><<<grid.blocks, grid.threads, 0, stream_>>>(
+        data, reinterpret_cast<const Numbers<T, N> *>(received), data + plan_.own_first * width,
         reinterpret_cast<const std::int64_t *>(sum_rows_.reserve(0)),
         reinterpret_cast<const std::int64_t *>(sum_offsets_.reserve(0)),
-        reinterpret_cast<const std::int64_t *>(sum_sources_.reserve(0)), count, rows.width);
-    check(cudaGetLastError(), "add_rows");
+        reinterpret_cast<const std::int64_t *>(sum_sources_.reserve(0)), count, width);
   }
 
   int device_;

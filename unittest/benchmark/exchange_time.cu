@@ -3,9 +3,10 @@
 //
 //     mpiexec -n 2 exchange_time [width] [repeats]
 //
-// Each rank sends `rows` rows of `width` floats (480) to the other. One JSON line for each number of
-// rows: microseconds of halo_forward and halo_reverse on each way, of raw NCCL sends and receives,
-// and their ratio and difference. Every number is the median of `repeats` (30) that take turns.
+// Each rank sends `rows` rows of `width` floats (480) to the other. One JSON line for each number
+// of rows: microseconds of halo_forward and halo_reverse on each way, of raw NCCL sends and
+// receives, and their ratio and difference. Every number is the median of `repeats` (30) that take
+// turns.
 #include <cuda_runtime.h>
 #include <mpi.h>
 
@@ -106,10 +107,11 @@ void measure(std::int64_t rows, std::int64_t width, int repeats, std::vector<Way
         std::printf("{\"rows\": %lld, \"bytes\": %zu, \"raw_us\": %.1f", (long long)rows, bytes,
                     median(plain));
         for (const Way* way : ways)
-            std::printf(", \"%s\": {\"forward_us\": %.1f, \"reverse_us\": %.1f, \"raw_over_forward\": "
-                        "%.3f, \"raw_over_reverse\": %.3f}",
-                        way->name, median(way->forward), median(way->reverse),
-                        median(plain) / median(way->forward), median(plain) / median(way->reverse));
+            std::printf(
+                ", \"%s\": {\"forward_us\": %.1f, \"reverse_us\": %.1f, \"raw_over_forward\": "
+                "%.3f, \"raw_over_reverse\": %.3f}",
+                way->name, median(way->forward), median(way->reverse),
+                median(plain) / median(way->forward), median(plain) / median(way->reverse));
         std::printf("}\n");
         std::fflush(stdout);
     }

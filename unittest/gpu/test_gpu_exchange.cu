@@ -7,6 +7,8 @@
 
 #include <cstring>
 #include <functional>
+#include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -82,6 +84,17 @@ std::vector<T> on_host(const HaloPlan& plan, std::int64_t width, const Work& wor
     return values;
 }
 
+/// One exchange for each way: joining GPUs takes seconds.
+MpiExchange& exchange_of(HaloComm way) {
+    static std::map<HaloComm, std::unique_ptr<MpiExchange>> exchanges;
+    auto& exchange = exchanges[way];
+    if (!exchange) {
+        exchange = std::make_unique<MpiExchange>(MPI_COMM_WORLD);
+        exchange->choose_way(way, gpu_of_this_rank());
+    }
+    return *exchange;
+}
+
 template <typename T>
 std::vector<T> on_gpu(const HaloPlan& plan, std::int64_t width, const Work& work, HaloComm way) {
     const int gpu = gpu_of_this_rank();
@@ -93,32 +106,33 @@ std::vector<T> on_gpu(const HaloPlan& plan, std::int64_t width, const Work& work
     EXPECT_EQ(cudaMalloc(&data, bytes + 1), cudaSuccess);
     EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     cudaMemcpy(data, values.data(), bytes, cudaMemcpyHostToDevice);
-    {
-        MpiExchange exchange(MPI_COMM_WORLD);
-        exchange.choose_way(way, gpu);
-        exchange.use_stream(stream);
-        exchange.set_plan(plan);
-        work(exchange, {data, plan.total_rows, width, kType<T>, gpu});
-        EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-    }
+    MpiExchange& exchange = exchange_of(way);
+    exchange.use_stream(stream);
+    exchange.set_plan(plan);
+    work(exchange, {data, plan.total_rows, width, kType<T>, gpu});
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     cudaMemcpy(values.data(), data, bytes, cudaMemcpyDeviceToHost);
     cudaStreamDestroy(stream);
     cudaFree(data);
     return values;
 }
 
-/// The ways that can be gone here; the same on all ranks.
-std::vector<HaloComm> ways() {
-    std::vector<HaloComm> possible{HaloComm::Auto, HaloComm::Mpi};
+std::vector<HaloComm> find_ways() {
+    std::vector<HaloComm> possible{HaloComm::Mpi};
     for (const auto way : {HaloComm::MpiDevice, HaloComm::Nccl}) {
         try {
-            MpiExchange exchange(MPI_COMM_WORLD);
-            exchange.choose_way(way, gpu_of_this_rank());
+            exchange_of(way);
             possible.push_back(way);
         } catch (const std::exception& refusal) {
             if (rank_in_world() == 0) std::printf("not tested: %s\n", refusal.what());
         }
     }
+    return possible;
+}
+
+/// The ways that can be gone here; the same on all ranks.
+const std::vector<HaloComm>& ways() {
+    static const auto possible = find_ways();
     return possible;
 }
 
@@ -165,14 +179,14 @@ TEST_F(GpuExchange, CorrectionGivesTheBitsOfTheHost) {
 TEST_F(GpuExchange, ControlSeesAMissingExchange) {
     const auto plan = plan_of(false);
     const auto expected = on_host<double>(plan, 3, forward);
-    const auto found =
-        on_gpu<double>(plan, 3, [](MpiExchange&, const RowBlock&) {}, HaloComm::Mpi);
+    const auto found = on_gpu<double>(
+        plan, 3, [](MpiExchange&, const RowBlock&) {}, HaloComm::Mpi);
     EXPECT_TRUE(plan.total_rows == plan.owned_rows || found != expected);
 }
 
 TEST_F(GpuExchange, AFailureOnOneRankEndsTheEvaluationOnAll) {
-    const std::vector<ExchangeEvent> schedule{
-        {Kind::Forward, 4, ElementType::Float32}, {Kind::Reverse, 4, ElementType::Float32}};
+    const std::vector<ExchangeEvent> schedule{{Kind::Forward, 4, ElementType::Float32},
+                                              {Kind::Reverse, 4, ElementType::Float32}};
     const auto plan = plan_of(true);
     for (const auto way : ways())
         for (int failing = 0; failing < ranks_in_world(); ++failing) {
