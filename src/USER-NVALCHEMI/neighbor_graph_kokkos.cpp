@@ -16,27 +16,7 @@ using namespace LAMMPS_NS;
 
 namespace {
 
-template <typename T> using HostNumbers =
-    Kokkos::View<T *, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-
 template <class DeviceType> using Range = Kokkos::RangePolicy<DeviceType>;
-
-/* ---------------------------------------------------------------------- */
-
-template <class ViewType, typename T> void upload(ViewType &view, const std::vector<T> &numbers)
-{
-  grow_to(view, numbers.size());
-  const auto part = Kokkos::subview(view, Kokkos::make_pair(std::size_t(0), numbers.size()));
-  Kokkos::deep_copy(part, HostNumbers<T>(const_cast<T *>(numbers.data()), numbers.size()));
-}
-
-/* ---------------------------------------------------------------------- */
-
-template <class ViewType, typename T> void download(std::vector<T> &numbers, const ViewType &view)
-{
-  const auto part = Kokkos::subview(view, Kokkos::make_pair(std::size_t(0), numbers.size()));
-  Kokkos::deep_copy(HostNumbers<T>(numbers.data(), numbers.size()), part);
-}
 
 /* ---------------------------------------------------------------------- */
 
@@ -62,20 +42,6 @@ std::int64_t sum_up(const Kokkos::View<int *, DeviceType> &values, int count)
       },
       total);
   return total;
-}
-
-/* ---------------------------------------------------------------------- */
-
-template <class ViewType>
-void copy_to_host(const ViewType &view, std::int64_t count,
-                  std::vector<typename ViewType::non_const_value_type> &values)
-{
-  values.resize(count);
-  if (count == 0) return;
-  using Value = typename ViewType::non_const_value_type;
-  const Kokkos::View<Value *, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>> target(
-      values.data(), count);
-  Kokkos::deep_copy(target, Kokkos::subview(view, Kokkos::make_pair(std::int64_t(0), count)));
 }
 
 }    // namespace
@@ -485,12 +451,12 @@ template <class DeviceType> void NeighborGraphKokkos<DeviceType>::show_atoms() c
 template <class DeviceType> HostEdges NeighborGraphKokkos<DeviceType>::edges_on_host() const
 {
   const std::int64_t count = graph_.n_edges;
-  copy_to_host(receiver_, count, host_receiver_);
-  copy_to_host(sender_, count, host_sender_);
-  copy_to_host(vector_, 3 * count, host_vector_);
+  download(host_receiver_, receiver_, count);
+  download(host_sender_, sender_, count);
+  download(host_vector_, vector_, 3 * count);
   std::vector<int> atom, edge;
-  copy_to_host(candidate_atom_, n_candidates_, atom);
-  copy_to_host(edge_of_, n_candidates_ + 1, edge);
+  download(atom, candidate_atom_, n_candidates_);
+  download(edge, edge_of_, n_candidates_ + 1);
   host_sender_atom_.resize(count);
   for (int k = 0; k < n_candidates_; ++k)
     if (edge[k + 1] > edge[k]) host_sender_atom_[edge[k]] = atom[k];

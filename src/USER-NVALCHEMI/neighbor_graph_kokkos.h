@@ -8,6 +8,7 @@
 #ifndef LMP_NEIGHBOR_GRAPH_KOKKOS_H
 #define LMP_NEIGHBOR_GRAPH_KOKKOS_H
 
+#include "arrays_kokkos.h"
 #include "model_graph.h"
 
 #include "kokkos_type.h"
@@ -101,16 +102,6 @@ template <class DeviceType> class NeighborGraphKokkos final : public ModelGraph 
 // tell the session which memory and stream the numbers of an execution space are in
 
 template <class DeviceType> void describe_space(nvalchemi::AtomGraph &graph);
-
-// room for `count` elements, some more when it must grow; the contents are lost then
-
-template <class ViewType> void grow_to(ViewType &view, std::int64_t count)
-{
-  if (static_cast<std::int64_t>(view.extent(0)) >= count && view.extent(0) > 0) return;
-  const std::string label = view.label().empty() ? "nvalchemi" : view.label();
-  view = ViewType();    // first, so that old and new are not there together
-  view = ViewType(Kokkos::view_alloc(label, Kokkos::WithoutInitializing), count + count / 10 + 1);
-}
 
 }    // namespace LAMMPS_NS
 

@@ -5,23 +5,14 @@
 ------------------------------------------------------------------------- */
 
 #include "pair_nvalchemi.h"
+#include "pair_nvalchemi_impl.h"
 
-#include "contribution.h"
 #include "evaluation_check.h"
-#include "fault_injection.h"
 #include "ghost_cutoff.h"
-#include "ghost_homes.h"
 #include "host_contribution.h"
-#include "model_outputs.h"
-#include "model_source.h"
-#include "mpi_exchange.h"
 #include "neighbor_graph.h"
-#include "neighborhood_check.h"
 #include "node_share.h"
-#include "pair_options.h"
 #include "rank_agreement.h"
-#include "run_report.h"
-#include "unit_scale.h"
 
 #include "atom.h"
 #include "comm.h"
@@ -50,38 +41,6 @@ namespace {
 const std::string PREFIX = "Pair style nvalchemi: ";
 
 }    // namespace
-
-/* ---------------------------------------------------------------------- */
-
-struct PairNvalchemi::Impl {
-  nvalchemi::PairOptions options;
-  nvalchemi::UnitScale units;
-  nvalchemi::Fault fault = nvalchemi::Fault::None;
-  int threads = 1;
-
-  std::string model_file;
-  nvalchemi::ModelSource source;
-  std::unique_ptr<nvalchemi::Session> session;
-  std::vector<int> species_of_type;    // -1: not mapped
-  double cutoff = 0.0;                 // in LAMMPS's length unit
-  ServedPairs served;
-
-  std::unique_ptr<nvalchemi::MpiExchange> exchange;
-  std::unique_ptr<ModelGraph> graph;
-  bool rows_ready = false;
-  GhostHomes homes;
-
-  std::unique_ptr<Contribution> contribution;
-  NvalchemiContribution record;
-  bool recording = false;
-  std::function<void(const std::string &)> failure_listener;
-  ModelOutputs outputs;
-
-  bool report_pending = false;
-  nvalchemi::TimeSplit times;
-
-  void configure_graph(const std::vector<int> &types);
-};
 
 /* ---------------------------------------------------------------------- */
 

@@ -205,7 +205,8 @@ TEST(CollectiveGradientCalls, NoneWhereTheInputHasNoGradient) {
         gradient((rows * x).sum() + 0 * token, x);
     });
 
-    EXPECT_EQ(group.events(0), (std::vector<ExchangeEvent>{{Kind::Forward, 1}}));
+    EXPECT_EQ(group.events(0),
+              (std::vector<ExchangeEvent>{{Kind::Forward, 1, ElementType::Float32}}));
 }
 
 TEST(CollectiveGradientCalls, NoGraphWithoutGradientMode) {

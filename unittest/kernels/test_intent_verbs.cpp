@@ -327,8 +327,10 @@ TEST(IntentVerbCalls, EachVerbCallsItsExchangeOnceForEachMapWhateverRowsItPads) 
         call_context();
     });
 
-    const Events expected = {
-        {Kind::Forward, 2}, {Kind::Reverse, 2}, {Kind::Forward, 2}, {Kind::SystemSum, 8}};
+    const Events expected = {{Kind::Forward, 2, ElementType::Float32},
+                             {Kind::Reverse, 2, ElementType::Float32},
+                             {Kind::Forward, 2, ElementType::Float32},
+                             {Kind::SystemSum, 8}};
     EXPECT_EQ(group.events(0), expected);
     EXPECT_EQ(group.events(1), expected);
 }

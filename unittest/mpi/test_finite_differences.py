@@ -10,8 +10,9 @@ from structure import to_restricted_frame
 from suite import LONG, LammpsTest, main, models
 
 STEP = 1e-4  # Angstrom
-# Neighbours at a cutoff of 5 Angstrom move by STEP. Cutoff functions have a kink in a higher derivative, and with a
-# larger strain the shells that cross it show: SevenNet-0 on silicon is off by 1e-6 at 1e-4, by 4e-9 at 2e-5.
+# Neighbours at a cutoff of 5 Angstrom move by STEP. Cutoff functions have a kink in a higher
+# derivative, and with a larger strain the shells that cross it show: SevenNet-0 on silicon is off
+# by 1e-6 at 1e-4, by 4e-9 at 2e-5.
 STRAIN = 2e-5
 WEIGHTS = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))  # 4-point first derivative
 FAMILIES = (

@@ -31,9 +31,10 @@ void expect_failure(const std::function<void()>& work, const std::string& part) 
 }
 
 TEST(ParsePairOptions, ReadsEveryKeyword) {
-    const auto options = parse_pair_options({"device", "cuda:1", "halo_comm", "mpi/device", "card", "c.json", "spec", "s.json",
-                                             "threads", "3", "selftest", "no", "exclusions",
-                                             "allow", "centroid", "yes", "verbose", "yes"});
+    const auto options =
+        parse_pair_options({"device", "cuda:1", "halo_comm", "mpi/device", "card", "c.json", "spec",
+                            "s.json", "threads", "3", "selftest", "no", "exclusions", "allow",
+                            "centroid", "yes", "verbose", "yes"});
 
     EXPECT_EQ(options.device, "cuda:1");
     EXPECT_EQ(options.halo_comm, HaloComm::MpiDevice);

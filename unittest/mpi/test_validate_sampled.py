@@ -212,7 +212,9 @@ class ValidateSampled(LammpsTest):
 
     def test_sample_follows_from_the_seed(self):
         def worst(seed):
-            words = f"mode sampled sample 2 seed {seed} absolute 0 0 0 0 on_failure warn force_room 0"
+            words = (
+                f"mode sampled sample 2 seed {seed} absolute 0 0 0 0 on_failure warn force_room 0"
+            )
             return re.search(r"decomposed energy: (\S+) and", self.run_fix(words).log).group(1)
 
         self.assertEqual(worst(5), worst(5))

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* -*- c++ -*- ----------------------------------------------------------
+   Numbers on their way between vectors of the host and views of Kokkos
+------------------------------------------------------------------------- */
+
+#ifndef LMP_ARRAYS_KOKKOS_H
+#define LMP_ARRAYS_KOKKOS_H
+
+#include "kokkos_type.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace LAMMPS_NS {
+
+template <typename T> using HostNumbers =
+    Kokkos::View<T *, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+// room for `count` elements, some more when it must grow; the contents are lost then
+
+template <class ViewType> void grow_to(ViewType &view, std::int64_t count)
+{
+  if (static_cast<std::int64_t>(view.extent(0)) >= count && view.extent(0) > 0) return;
+  const std::string label = view.label().empty() ? "nvalchemi" : view.label();
+  view = ViewType();    // first, so that old and new are not there together
+  view = ViewType(Kokkos::view_alloc(label, Kokkos::WithoutInitializing), count + count / 10 + 1);
+}
+
+// all numbers to the first places of a view
+
+template <class ViewType, typename T> void upload(ViewType &view, const std::vector<T> &numbers)
+{
+  grow_to(view, numbers.size());
+  const auto part = Kokkos::subview(view, Kokkos::make_pair(std::size_t(0), numbers.size()));
+  Kokkos::deep_copy(part, HostNumbers<T>(const_cast<T *>(numbers.data()), numbers.size()));
+}
+
+// the first places of a view to the numbers that are there
+
+template <class ViewType, typename T> void download(std::vector<T> &numbers, const ViewType &view)
+{
+  const auto part = Kokkos::subview(view, Kokkos::make_pair(std::size_t(0), numbers.size()));
+  Kokkos::deep_copy(HostNumbers<T>(numbers.data(), numbers.size()), part);
+}
+
+// the first `count` places of a view
+
+template <class ViewType, typename T>
+void download(std::vector<T> &numbers, const ViewType &view, std::int64_t count)
+{
+  numbers.resize(count);
+  if (count > 0) download(numbers, view);
+}
+
+}    // namespace LAMMPS_NS
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* -*- c++ -*- ----------------------------------------------------------
+   What an instance of pair style nvalchemi keeps; for pair_nvalchemi.cpp
+------------------------------------------------------------------------- */
+
+#ifndef LMP_PAIR_NVALCHEMI_IMPL_H
+#define LMP_PAIR_NVALCHEMI_IMPL_H
+
+#include "contribution.h"
+#include "fault_injection.h"
+#include "ghost_homes.h"
+#include "model_graph.h"
+#include "model_outputs.h"
+#include "model_source.h"
+#include "mpi_exchange.h"
+#include "neighborhood_check.h"
+#include "pair_nvalchemi.h"
+#include "pair_options.h"
+#include "run_report.h"
+#include "unit_scale.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "potentials/session.hpp"
+
+namespace LAMMPS_NS {
+
+struct PairNvalchemi::Impl {
+  nvalchemi::PairOptions options;
+  nvalchemi::UnitScale units;
+  nvalchemi::Fault fault = nvalchemi::Fault::None;
+  int threads = 1;
+
+  std::string model_file;
+  nvalchemi::ModelSource source;
+  std::unique_ptr<nvalchemi::Session> session;
+  std::vector<int> species_of_type;    // -1: not mapped
+  double cutoff = 0.0;                 // in LAMMPS's length unit
+  ServedPairs served;
+
+  std::unique_ptr<nvalchemi::MpiExchange> exchange;
+  std::unique_ptr<ModelGraph> graph;
+  bool rows_ready = false;
+  GhostHomes homes;
+
+  std::unique_ptr<Contribution> contribution;
+  NvalchemiContribution record;
+  bool recording = false;
+  std::function<void(const std::string &)> failure_listener;
+  ModelOutputs outputs;
+
+  bool report_pending = false;
+  nvalchemi::TimeSplit times;
+
+  void configure_graph(const std::vector<int> &types);
+};
+
+}    // namespace LAMMPS_NS
+
+#endif
