@@ -245,7 +245,7 @@ class Results(KokkosTest):
 
     def validate(self, ranks, package):
         archive = model("toy_index_add")
-        check = "fix check all nvalchemi/validate every 2 action warn"
+        check = "fix check all nvalchemi/validate every 2 on_failure warn"
         run = self.kokkos_run(
             archive.case("si64")[0],
             self.kokkos_settings(archive, ranks, package),
