@@ -68,7 +68,7 @@ class Dynamics(LammpsTest):
             self.assertLessEqual(difference, 1e-10, f"step {one['step']}")
 
     def test_memory_does_not_grow(self):
-        first, last = (500, 2000) if LONG else (300, 900)
+        first, last = 500, 2000
         settings = self.toy.settings(ranks=2)
         self.write_structure(self.structure)
         script = self.script(
