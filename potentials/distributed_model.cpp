@@ -127,11 +127,10 @@ DistributedModel::DistributedModel(const ModelCard& card, const torch::jit::Modu
     if (card.dtype == "float64") rounds_at_ = traced.rounds_at;
     note_observables(traced);
     if (edge_moments) moment_degree_ = scale_sender_gathers(traced);
-    const auto effects = traced.effects;
     program_ = std::move(traced.program);
     const auto length = program_.length_of(energies_output_of(card_));
-    for (std::size_t at = 0; at < std::min(length, effects.size()); ++at)
-        energies_need_gradient_ |= effects[at].differentiates;
+    for (std::size_t at = 0; at < std::min(length, traced.effects.size()); ++at)
+        energies_need_gradient_ |= traced.effects[at].differentiates;
 }
 
 /// Values that a run can show: floating point, over rows or of the whole system, and not made from

@@ -59,6 +59,9 @@ struct PartitionHealth {
     std::vector<std::string> advice;
 };
 
+/// "4.06 A", for advice.
+std::string angstrom(double value);
+
 PartitionHealth judge_partition(const WholeSystem& system, double cutoff,
                                 const VirtualParts& parts);
 

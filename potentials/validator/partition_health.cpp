@@ -11,12 +11,6 @@ namespace nvalchemi {
 
 namespace {
 
-std::string angstrom(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3g A", value);
-    return text;
-}
-
 /// Extent of points on a circle of length 1 (periodic) or on a line.
 double extent(std::vector<double> points, bool periodic) {
     if (points.size() < 2) return 0;
@@ -66,6 +60,12 @@ void advise(const VirtualParts& parts, double cutoff, PartitionHealth& health) {
 }
 
 }  // namespace
+
+std::string angstrom(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g A", value);
+    return text;
+}
 
 PartitionHealth judge_partition(const WholeSystem& system, double cutoff,
                                 const VirtualParts& parts) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Whether the sub-domains of a run suit the model.
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 
 #include "potentials/validator/decomposed_run.hpp"
@@ -9,12 +8,6 @@
 namespace nvalchemi {
 
 namespace {
-
-std::string angstrom(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3g A", value);
-    return text;
-}
 
 void advise_on_width(double cutoff, double skin, PartitionHealth& health) {
     if (health.narrowest < cutoff)

@@ -2,8 +2,8 @@
 
 #include "mpi_exchange.h"
 
-#include "mpi_check.h"
 #include "rank_agreement.h"
+#include "root_text.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -178,10 +178,7 @@ void MpiExchange::link_gpus()
   }
   std::string failure = agree_on_failure(communicator(), outcome);
   if (!failure.empty()) throw std::runtime_error(failure);
-  int length = static_cast<int>(id.size());
-  NVALCHEMI_MPI(MPI_Bcast(&length, 1, MPI_INT, 0, communicator()));
-  id.resize(length);
-  NVALCHEMI_MPI(MPI_Bcast(id.data(), length, MPI_CHAR, 0, communicator()));
+  share_root_text(communicator(), id);
   try {
     gpu_rows_->join_link(id, ranks(), rank());
   } catch (const std::exception &problem) {

@@ -97,6 +97,13 @@ def model(name):
     return models(name)[0]
 
 
+def find_model(name):
+    """An archive of the fixtures, or by a name in capitals a network of `scripted`."""
+    if name.isupper():
+        return scripted_model(name.lower(), getattr(scripted, name), None)
+    return model(name)
+
+
 def one_line(text):
     """A message that LAMMPS broke into lines."""
     return " ".join(text.split())
@@ -189,6 +196,37 @@ class LammpsTest(unittest.TestCase):
         )
 
 
+class ValidateTest(LammpsTest):
+    """A test of fix nvalchemi/validate on a crystal, by default with the toy network."""
+
+    words = ""  # of the fix
+    timeout = 300
+
+    def setUp(self):
+        super().setUp()
+        self.toy = model("toy_index_add")
+        self.structure = self.toy.case("nacl64")[0]
+
+    def run_fix(
+        self,
+        words=None,
+        lines=("run 0",),
+        ranks=2,
+        archive=None,
+        structure=None,
+        environment=None,
+        **options,
+    ):
+        words = self.words if words is None else words
+        settings = (archive or self.toy).settings(ranks=ranks, **options)
+        structure = structure or self.structure
+        self.write_structure(structure)
+        script = self.script(
+            structure, settings, [f"fix check all nvalchemi/validate {words}", *lines]
+        )
+        return self.run_input(script, ranks, environment=environment, timeout=self.timeout)
+
+
 def cluster(symbols, positions, box):
     """Atoms in an open orthogonal box that begins at the origin."""
     return Structure(
@@ -224,10 +262,12 @@ __all__ = [
     "LammpsTest",
     "Model",
     "Settings",
+    "ValidateTest",
     "case_in_lammps_frame",
     "cluster",
     "differences",
     "find_fixtures",
+    "find_model",
     "main",
     "model",
     "models",

@@ -5,7 +5,16 @@ import re
 
 import scripted
 from simulation import read_thermo
-from suite import LONG, LammpsTest, main, model, models, one_line, scripted_model
+from suite import (
+    LONG,
+    ValidateTest,
+    find_model,
+    main,
+    model,
+    models,
+    one_line,
+    scripted_model,
+)
 
 FIGURES = 17
 # fault -> what must show it: archives, or bodies of scripted networks that are sensitive to it
@@ -19,36 +28,7 @@ FAULTS = {
 }
 
 
-def find_model(name):
-    if name.isupper():
-        return scripted_model(name.lower(), getattr(scripted, name), None)
-    return model(name)
-
-
-class Validate(LammpsTest):
-    def setUp(self):
-        super().setUp()
-        self.toy = model("toy_index_add")
-        self.structure = self.toy.case("nacl64")[0]
-
-    def run_fix(
-        self,
-        words,
-        lines=("run 0",),
-        ranks=2,
-        archive=None,
-        structure=None,
-        environment=None,
-        **options,
-    ):
-        settings = (archive or self.toy).settings(ranks=ranks, **options)
-        structure = structure or self.structure
-        self.write_structure(structure)
-        script = self.script(
-            structure, settings, [f"fix check all nvalchemi/validate {words}", *lines]
-        )
-        return self.run_input(script, ranks, environment=environment)
-
+class Validate(ValidateTest):
     def test_every_archive_passes(self):
         for archive in models():
             structure = archive.case("si64")[0]

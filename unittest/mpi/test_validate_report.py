@@ -13,7 +13,7 @@ import scripted
 from installation import REPOSITORY, find_build_file
 from simulation import vectors
 from structure import to_restricted_frame
-from suite import LammpsTest, Model, main, model, one_line, scripted_model
+from suite import Model, ValidateTest, main, one_line, scripted_model
 from test_rank_failure import two_molecules
 from test_small_cells import one_atom, two_atoms
 
@@ -46,19 +46,10 @@ SYMPTOMS = {
 }
 
 
-class ReportTest(LammpsTest):
-    def setUp(self):
-        super().setUp()
-        self.toy = model("toy_index_add")
-        self.structure = self.toy.case("nacl64")[0]
-
-    def run_fix(self, words, lines=("run 0",), ranks=2, archive=None, fault=None, **options):
-        settings = (archive or self.toy).settings(ranks=ranks, **options)
-        self.write_structure(self.structure)
-        script = self.script(
-            self.structure, settings, [f"fix check all nvalchemi/validate {words}", *lines]
-        )
-        return self.run_input(script, ranks, environment={"NVALCHEMI_FAULT": fault or ""})
+class ReportTest(ValidateTest):
+    def run_fix(self, words, lines=("run 0",), fault=None, **options):
+        environment = {"NVALCHEMI_FAULT": fault or ""}
+        return super().run_fix(words, lines, environment=environment, **options)
 
     def report(self, name="check.json"):
         path = self.folder / name

@@ -7,7 +7,15 @@ import numpy as np
 import scripted
 from simulation import read_loop_seconds, read_thermo
 from structure import Structure
-from suite import LONG, LammpsTest, main, model, models, one_line, scripted_model
+from suite import (
+    LONG,
+    ValidateTest,
+    find_model,
+    main,
+    models,
+    one_line,
+    scripted_model,
+)
 
 FAULTS = (
     "drop_forward",
@@ -21,12 +29,6 @@ FAULTS = (
 EXCHANGES, ENERGIES, FORCES, SLOPE = "exchanges", "atomic energies", "forces", "all forces"
 QUICK = "sample 4 force_room 800"
 MEAN_FIELD = "    h = h + 0.1 * h.mean(0)\n" + scripted.LAYER
-
-
-def find_model(name):
-    if name.isupper():
-        return scripted_model(name.lower(), getattr(scripted, name), None)
-    return model(name)
 
 
 def report(log):
@@ -51,29 +53,9 @@ def passed_checks(log):
     ]
 
 
-class ValidateSampled(LammpsTest):
-    def setUp(self):
-        super().setUp()
-        self.toy = model("toy_index_add")
-        self.structure = self.toy.case("nacl64")[0]
-
-    def run_fix(
-        self,
-        words=f"mode sampled {QUICK}",
-        lines=("run 0",),
-        ranks=2,
-        archive=None,
-        structure=None,
-        environment=None,
-        **options,
-    ):
-        settings = (archive or self.toy).settings(ranks=ranks, **options)
-        structure = structure or self.structure
-        self.write_structure(structure)
-        script = self.script(
-            structure, settings, [f"fix check all nvalchemi/validate {words}", *lines]
-        )
-        return self.run_input(script, ranks, environment=environment, timeout=900)
+class ValidateSampled(ValidateTest):
+    words = f"mode sampled {QUICK}"
+    timeout = 900
 
     def assert_passes(self, run, checks=(EXCHANGES, ENERGIES, SLOPE)):
         log = run.require_success().log
