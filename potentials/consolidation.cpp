@@ -59,10 +59,35 @@ Tensor node_rows(const ModelCard& card, const OutputSpec& spec, const Tensor& te
     return tensor.reshape({rows, width});
 }
 
+/// (n_owned,)
+Tensor owned_energies(const ModelCard& card, const OutputSpec& spec, const Tensor& tensor,
+                      const AtomGraph& graph) {
+    const auto rows = node_rows(card, spec, tensor, graph);
+    if (rows.size(1) != 1 && graph.n_rows > 0)
+        throw_shape(card, spec, tensor, "one energy for each row");
+    return rows.reshape({-1}).narrow(0, 0, graph.n_owned);
+}
+
+/// From the model's orientation (row 0 to row 1 of edge_index) to receiver -> sender.
+double orientation(const ModelCard& card) { return card.receiver_row == 0 ? 1.0 : -1.0; }
+
+/// (edges, 3, 3) from the gradient at several values of the factor that it depends on.
+Tensor moments_of(const ModelCard& card, const MomentRequest& request, const Tensor& leaf,
+                  const std::function<Tensor()>& gradient) {
+    const auto vectors = leaf.detach().reshape({-1, 3}) * orientation(card);
+    std::vector<Tensor> axes;
+    for (int axis = 0; axis < 3; ++axis)
+        axes.push_back(polynomial_derivative(request.degree, 1.0 / card.cutoff, [&](double t) {
+            request.factor.copy_(1.0 - t * vectors.select(1, axis));
+            return gradient().reshape({-1, 3});
+        }));
+    return torch::stack(axes, 1);
+}
+
 class Consolidation {
   public:
-    Consolidation(const ModelCard& card, const AtomGraph& graph, const ModelInputs& inputs)
-        : card_(card), graph_(graph), inputs_(inputs), factor_(ev_per_energy_unit(card)) {}
+    Consolidation(const ModelCard& card, const AtomGraph& graph)
+        : card_(card), graph_(graph), factor_(ev_per_energy_unit(card)) {}
 
     void add(const OutputSpec& spec, const Tensor& tensor) {
         switch (spec.role) {
@@ -75,32 +100,17 @@ class Consolidation {
         }
     }
 
-    void differentiate(const Tensor& token, const MomentRequest* moments) {
-        if (card_.forces == ForceSource::Model) return;
-        const bool edges = card_.forces == ForceSource::EdgeVectors;
-        const Tensor leaf = edges ? inputs_.edge_vectors : inputs_.positions;
-        Tensor scalar = energy_;
-        if (token.defined()) scalar = scalar + token * 0;
-        if (!scalar.requires_grad())
-            throw ModelError("model '" + card_.name +
-                             "': the energy does not depend on its input '" +
-                             (edges ? "edge_vectors" : "positions") +
-                             "' in a differentiable way; forces cannot be derived");
-        const auto gradient_of_leaf = [&](bool retain_graph) {
-            auto gradient = torch::autograd::grad({scalar}, {leaf}, {}, retain_graph,
-                                                  /*create_graph=*/false, /*allow_unused=*/true)[0];
-            return gradient.defined() ? gradient : torch::zeros_like(leaf);
-        };
-        const auto gradient = gradient_of_leaf(moments != nullptr);
-        if (edges) {
-            put(gradient.reshape({graph_.n_edges, 3}), orientation() * factor_,
+    void add_gradient(const ModelResults& results) {
+        if (!results.gradient.defined()) return;
+        if (card_.forces == ForceSource::EdgeVectors)
+            put(results.gradient.reshape({graph_.n_edges, 3}), orientation(card_) * factor_,
                 result_.edge_gradients, result_.stayed.edge_gradients);
-            if (moments != nullptr)
-                add_moments(*moments, leaf.detach(), [&] { return gradient_of_leaf(true); });
-        } else {
-            put(gradient.reshape({graph_.n_rows, 3}), -factor_, result_.row_forces,
+        else
+            put(results.gradient.reshape({graph_.n_rows, 3}), -factor_, result_.row_forces,
                 result_.stayed.row_forces);
-        }
+        if (results.moments.defined())
+            put(results.moments, orientation(card_) * factor_, result_.edge_moments,
+                result_.stayed.edge_moments);
     }
 
     Evaluation take() {
@@ -109,22 +119,6 @@ class Consolidation {
     }
 
   private:
-    /// From the model's orientation (row 0 to row 1 of edge_index) to receiver -> sender.
-    double orientation() const { return card_.receiver_row == 0 ? 1.0 : -1.0; }
-
-    void add_moments(const MomentRequest& moments, const Tensor& leaf,
-                     const std::function<Tensor()>& gradient) {
-        const auto vectors = leaf.reshape({graph_.n_edges, 3}) * orientation();
-        std::vector<Tensor> axes;
-        for (int axis = 0; axis < 3; ++axis)
-            axes.push_back(polynomial_derivative(moments.degree, 1.0 / card_.cutoff, [&](double t) {
-                moments.factor.copy_(1.0 - t * vectors.select(1, axis));
-                return gradient().reshape({graph_.n_edges, 3});
-            }));
-        put(torch::stack(axes, 1), orientation() * factor_, result_.edge_moments,
-            result_.stayed.edge_moments);
-    }
-
     double volume() const {
         const double* h = graph_.cell;
         return std::abs(h[0] * (h[4] * h[8] - h[5] * h[7]) - h[1] * (h[3] * h[8] - h[5] * h[6]) +
@@ -132,11 +126,7 @@ class Consolidation {
     }
 
     void add_energies(const OutputSpec& spec, const Tensor& tensor) {
-        const auto rows = node_rows(card_, spec, tensor, graph_);
-        if (rows.size(1) != 1 && graph_.n_rows > 0)
-            throw_shape(card_, spec, tensor, "one energy for each row");
-        const auto owned = rows.reshape({-1}).narrow(0, 0, graph_.n_owned);
-        energy_ = owned.sum();
+        const auto owned = owned_energies(card_, spec, tensor, graph_);
         put(owned, factor_, result_.atomic_energies, result_.stayed.atomic_energies);
         if (!graph_.results_stay) return check_energies(result_.atomic_energies);
         if (graph_.wants_host_energies) result_.atomic_energies = to_host(owned, factor_);
@@ -206,9 +196,7 @@ class Consolidation {
 
     const ModelCard& card_;
     const AtomGraph& graph_;
-    const ModelInputs& inputs_;
     double factor_;
-    Tensor energy_;
     Tensor owned_energies_;  ///< still to be added up
     Evaluation result_;
 };
@@ -239,18 +227,44 @@ std::vector<Tensor> pick_outputs(const ModelCard& card, const c10::IValue& retur
     return outputs;
 }
 
-Evaluation consolidate(const ModelCard& card, const AtomGraph& graph, const ModelInputs& inputs,
-                       const std::vector<Tensor>& outputs, const Tensor& token,
-                       const MomentRequest* moments) {
-    Consolidation consolidation(card, graph, inputs);
-    for (std::size_t k = 0; k < outputs.size(); ++k) consolidation.add(card.outputs[k], outputs[k]);
-    consolidation.differentiate(token, moments);
+ModelResults differentiate(const ModelCard& card, const AtomGraph& graph, const ModelInputs& inputs,
+                           std::vector<Tensor> outputs, const Tensor& token,
+                           const MomentRequest* moments) {
+    ModelResults results{std::move(outputs), {}, {}};
+    if (card.forces == ForceSource::Model) return results;
+    const bool edges = card.forces == ForceSource::EdgeVectors;
+    const Tensor leaf = edges ? inputs.edge_vectors : inputs.positions;
+    const auto* energies = card.find_output(OutputRole::AtomicEnergies);
+    Tensor scalar =
+        owned_energies(card, *energies, results.outputs[energies - card.outputs.data()], graph)
+            .sum();
+    if (token.defined()) scalar = scalar + token * 0;
+    if (!scalar.requires_grad())
+        throw ModelError("model '" + card.name + "': the energy does not depend on its input '" +
+                         (edges ? "edge_vectors" : "positions") +
+                         "' in a differentiable way; forces cannot be derived");
+    const auto gradient_of_leaf = [&](bool retain_graph) {
+        auto gradient = torch::autograd::grad({scalar}, {leaf}, {}, retain_graph,
+                                              /*create_graph=*/false, /*allow_unused=*/true)[0];
+        return gradient.defined() ? gradient : torch::zeros_like(leaf);
+    };
+    results.gradient = gradient_of_leaf(moments != nullptr);
+    if (moments != nullptr && edges)
+        results.moments = moments_of(card, *moments, leaf, [&] { return gradient_of_leaf(true); });
+    return results;
+}
+
+Evaluation consolidate(const ModelCard& card, const AtomGraph& graph, const ModelResults& results) {
+    Consolidation consolidation(card, graph);
+    for (std::size_t k = 0; k < results.outputs.size(); ++k)
+        consolidation.add(card.outputs[k], results.outputs[k]);
+    consolidation.add_gradient(results);
     return consolidation.take();
 }
 
 Evaluation consolidate_energies(const ModelCard& card, const AtomGraph& graph,
-                                const ModelInputs& inputs, const Tensor& energies) {
-    Consolidation consolidation(card, graph, inputs);
+                                const Tensor& energies) {
+    Consolidation consolidation(card, graph);
     consolidation.add(*card.find_output(OutputRole::AtomicEnergies), energies);
     return consolidation.take();
 }

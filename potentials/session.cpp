@@ -11,6 +11,7 @@
 #include "potentials/archive.hpp"
 #include "potentials/distributed_model.hpp"
 #include "potentials/evaluation_scope.hpp"
+#include "potentials/graph_choice.hpp"
 #include "potentials/host_staged_exchange.hpp"
 #include "potentials/model_inputs.hpp"
 #include "potentials/reference_check.hpp"
@@ -84,6 +85,7 @@ struct Session::Impl {
     torch::Device device = torch::kCPU;
     torch::jit::Module module;
     std::unique_ptr<DistributedModel> model;
+    std::unique_ptr<GraphChoice> graphs;
     std::vector<ExchangeEvent> schedule;
     std::vector<ExchangeEvent> moment_schedule;
     std::optional<std::vector<ExchangeEvent>> energy_schedule;  // made when first asked for
@@ -130,6 +132,8 @@ Session::Session(const std::string& archive, const SessionOptions& options)
                                                           options.edge_moments);
     }
     if (options.self_test) check_reference(*this);
+    impl_->graphs =
+        std::make_unique<GraphChoice>(options.graphs, card, *impl_->model, impl_->device);
 }
 
 Session::~Session() = default;
@@ -137,7 +141,14 @@ Session::~Session() = default;
 const ModelCard& Session::card() const { return impl_->card; }
 
 Evaluation Session::evaluate(const AtomGraph& graph, HaloExchange& exchange, bool edge_moments) {
-    return impl_->distributed().evaluate(graph, exchange, edge_moments);
+    const auto& model = impl_->distributed();
+    auto* graphs = impl_->graphs.get();
+    if (graphs == nullptr) return model.evaluate(graph, exchange, edge_moments);
+    if (auto replayed = graphs->evaluate(graph, exchange, edge_moments))
+        return std::move(*replayed);
+    auto evaluation = model.evaluate(graph, exchange, edge_moments);
+    if (graphs->undecided() && !edge_moments) graphs->decide(graph, exchange);
+    return evaluation;
 }
 
 std::vector<Evaluation> Session::evaluate_in_parts(InMemoryGroup& group,
@@ -213,6 +224,10 @@ std::vector<std::string> Session::free_functions() const {
 }
 
 std::string Session::listing() const { return listing_of(impl_->distributed()); }
+
+std::string Session::graph_news() { return impl_->graphs ? impl_->graphs->take_news() : ""; }
+
+int Session::graph_recordings() const { return impl_->graphs ? impl_->graphs->recordings() : 0; }
 
 std::string Session::device_name() const { return impl_->device.str(); }
 std::string Session::torch_version_built() { return TORCH_VERSION; }

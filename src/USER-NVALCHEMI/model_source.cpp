@@ -128,6 +128,7 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
   session.device = device_for_rank(comm, options.device);
   session.threads = threads;
   session.edge_moments = options.centroid;
+  session.graphs = options.graphs;
 
   // every rank has the same bytes: one self-test speaks for all
 
@@ -143,6 +144,7 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
                        loaded->rounds_at() +
                        " computes in float32: results are right to float32, and are compared so");
   session.spec_reading.warnings = nullptr;
+  session.graphs = GraphUse::No;
   source = {me == 0 ? archive : std::string(), session};
   return loaded;
 }

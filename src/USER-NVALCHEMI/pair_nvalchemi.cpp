@@ -29,6 +29,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "potentials/session.hpp"
 
@@ -39,6 +40,19 @@ using nvalchemi::ModelCard;
 namespace {
 
 const std::string PREFIX = "Pair style nvalchemi: ";
+
+/* ----------------------------------------------------------------------
+   Kokkos tells how much memory it could not get, but not what for
+------------------------------------------------------------------------- */
+
+std::string describe_problem(const std::exception &problem, const AtomView &atoms)
+{
+  const std::string text = problem.what();
+  if (text.find("allocat") == std::string::npos) return text;
+  return "out of memory for the neighbours of " + std::to_string(atoms.nlocal) + " atoms and " +
+         std::to_string(atoms.nall - atoms.nlocal) + " ghost atoms on this rank: " + text +
+         ". Use more ranks, one GPU for each, or fewer atoms";
+}
 
 }    // namespace
 
@@ -147,6 +161,10 @@ void PairNvalchemi::coeff(int narg, char **arg)
     const nvalchemi::OpenMPThreads guard(impl->threads);
     nvalchemi::PairOptions options = impl->options;
     options.device = model_device(options.device);
+
+    // a fault is planted into the calls that a replay does not make
+
+    if (impl->fault != nvalchemi::Fault::None) options.graphs = nvalchemi::GraphUse::No;
     impl->session =
         nvalchemi::load_model(world, path, options, impl->threads, impl->source, warnings);
     impl->exchange->choose_way(impl->options.halo_comm,
@@ -245,30 +263,38 @@ void PairNvalchemi::rebuild_rows()
   const double start = platform::walltime();
   const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type};
   nvalchemi::RankOutcome outcome;
+  const std::vector<std::int64_t> *row_of_atom = nullptr;
   std::vector<nvalchemi::GhostHome> homes;
-  try {
+  const auto attempt = [&](const std::function<void()> &work) {
+    try {
+      if (outcome.failure.empty()) work();
+    } catch (const std::exception &problem) {
+      outcome.failure = describe_problem(problem, atoms);
+    }
+  };
+  attempt([&] {
     nvalchemi::check_ghost_cutoff(impl->cutoff,
                                   std::max(comm->cutghostuser, neighbor->cutneighmax));
     if (!impl->options.allow_exclusions)
       outcome.failure = missing_neighbors(lmp, impl->served, impl->species_of_type);
-  } catch (const std::exception &problem) {
-    outcome.failure = problem.what();
-  }
+  });
+  attempt([&] { row_of_atom = &impl->graph->select_owned(*list, atoms); });
+  stop_together(outcome);
 
-  impl->homes.ask(*comm, impl->graph->select_owned(*list, atoms), atom->nlocal);
-  const std::vector<int> &ghosts = impl->graph->select_candidates(*list, atoms, neighbor->skin);
-  try {
-    homes = impl->homes.of(ghosts);
-  } catch (const std::exception &problem) {
-    if (outcome.failure.empty()) outcome.failure = problem.what();
-  }
+  impl->homes.ask(*comm, *row_of_atom, atom->nlocal);
+  attempt([&] {
+    homes = impl->homes.of(impl->graph->select_candidates(*list, atoms, neighbor->skin));
+  });
   stop_together(outcome);
 
   nvalchemi::HaloRows rows =
       nvalchemi::build_halo_rows(impl->exchange->communicator(), impl->graph->n_owned(), homes,
                                  impl->graph->settings().folded);
-  impl->graph->place_ghosts(rows.row_of_ghost, rows.plan.total_rows);
-  impl->exchange->set_plan(std::move(rows.plan));
+  attempt([&] {
+    impl->graph->place_ghosts(rows.row_of_ghost, rows.plan.total_rows);
+    impl->exchange->set_plan(std::move(rows.plan));
+  });
+  stop_together(outcome);
   impl->rows_ready = true;
   impl->times.graph += platform::walltime() - start;
 }
@@ -302,15 +328,17 @@ Evaluation PairNvalchemi::evaluate()
     } catch (const nvalchemi::NotFiniteError &found) {
       energy_not_finite(*impl->graph, found, *atom);
     }
-    exchange.end_evaluation();
+    evaluation.replayed ? exchange.forget_evaluation() : exchange.end_evaluation();
     check_finite(*impl->graph, evaluation, *atom);
     impl->outputs.store(*impl->graph, evaluation, atom->nlocal, 1.0 / impl->units.ev_per_energy);
   } catch (const std::exception &problem) {
-    outcome.failure = problem.what();
+    outcome.failure = graph_done > start ? problem.what() : describe_problem(problem, atoms);
     outcome.caused_by_peer = exchange.peer_failed();
     exchange.finish_poisoned();
   }
   stop_together(outcome);
+  impl->times.replays += evaluation.replayed ? 1 : 0;
+  report_graphs();
 
   const double in_exchange = exchange.seconds() - exchanged;
   impl->times.graph += graph_done - start;
@@ -354,6 +382,14 @@ void PairNvalchemi::stop_together(const nvalchemi::RankOutcome &outcome)
 
 /* ---------------------------------------------------------------------- */
 
+void PairNvalchemi::report_graphs()
+{
+  const std::string news = impl->session->graph_news();
+  if (!news.empty() && comm->me == 0) utils::logmesg(lmp, "nvalchemi: " + news + "\n");
+}
+
+/* ---------------------------------------------------------------------- */
+
 void PairNvalchemi::report_setup()
 {
   impl->report_pending = false;
@@ -388,7 +424,12 @@ void PairNvalchemi::report_setup()
 
 void PairNvalchemi::finish()
 {
-  const std::string text = nvalchemi::describe_times(impl->exchange->communicator(), impl->times);
+  const MPI_Comm communicator = impl->exchange->communicator();
+  if (impl->session) impl->times.recordings = impl->session->graph_recordings();
+  std::string text = nvalchemi::describe_times(communicator, impl->times);
+  if (impl->session && !model_on_host())
+    text += nvalchemi::describe_gpu_memory(communicator,
+                                           nvalchemi::gpu_number(impl->session->device_name()));
   if (comm->me == 0) utils::logmesg(lmp, text);
   impl->times = {};
 }

@@ -64,11 +64,17 @@ std::string describe_decomposition(MPI_Comm comm, const RowCounts &mine,
 struct TimeSplit {
   double graph = 0.0, model = 0.0, exchange = 0.0, accumulate = 0.0;
   std::int64_t evaluations = 0;
+  std::int64_t replays = 0;    // of them, by a CUDA graph
+  int recordings = 0;          // of CUDA graphs since the model was loaded
 };
 
 // collective, the text is complete on rank 0
 
 std::string describe_times(MPI_Comm comm, const TimeSplit &mine);
+
+// memory in use on the ranks' GPUs; collective, the text is complete on rank 0
+
+std::string describe_gpu_memory(MPI_Comm comm, int gpu);
 
 }    // namespace nvalchemi
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "potentials/padded_graph.hpp"
+
+namespace nvalchemi {
+
+namespace {
+
+using torch::Tensor;
+
+/// Rows that the edges after the last join: a receiver and a sender.
+constexpr std::int64_t SINKS = 2;
+
+/// In no special direction, in which spherical harmonics might have no derivative.
+Tensor longer_than(double cutoff) {
+    const auto direction = torch::tensor({0.61, 0.53, 0.47}, torch::kFloat64);
+    return direction * (1.01 * cutoff / direction.norm().item<double>());
+}
+
+/// The caller's numbers, (count, ...) of `like`.
+template <typename T>
+Tensor given(const T* data, std::int64_t count, const Tensor& like, int cuda_device) {
+    auto shape = like.sizes().vec();
+    shape[0] = count;
+    const auto where =
+        cuda_device < 0 ? torch::Device(torch::kCPU)
+                        : torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(cuda_device));
+    return at::for_blob(const_cast<T*>(data), shape)
+        .options(like.options().device(where))
+        .target_device(where)
+        .make_tensor();
+}
+
+/// `data` to the first places of `array`, `rest` to those that follow.
+template <typename T, typename Rest>
+void put(const Tensor& array, const T* data, std::int64_t count, int cuda_device,
+         const Rest& rest) {
+    if (count > 0) array.narrow(0, 0, count).copy_(given(data, count, array, cuda_device));
+    array.narrow(0, count, array.size(0) - count).copy_(rest);
+}
+
+}  // namespace
+
+std::int64_t capacity_for(std::int64_t count, std::int64_t present) {
+    constexpr std::int64_t kLeastRoom = 16;
+    const bool much_too_large = present > 2 * (count + kLeastRoom);
+    if (count <= present && !much_too_large) return present;
+    return count + count / 16 + kLeastRoom;
+}
+
+PaddedGraph::PaddedGraph(const ModelCard& card, const torch::Device& device)
+    : device_(device), sink_edge_(longer_than(card.cutoff).to(device)) {}
+
+void PaddedGraph::resize(std::int64_t rows, std::int64_t edges) {
+    const auto integers = torch::TensorOptions(torch::kInt64).device(device_);
+    const auto reals = torch::TensorOptions(torch::kFloat64).device(device_);
+    species_ = torch::zeros({rows}, integers);
+    receiver_ = torch::zeros({edges}, integers);
+    sender_ = torch::zeros({edges}, integers);
+    cell_shift_ = torch::zeros({edges, 3}, integers);
+    position_ = torch::zeros({rows, 3}, reals);
+    edge_vector_ = torch::zeros({edges, 3}, reals);
+    shift_ = torch::zeros({edges, 3}, reals);
+    view_.n_owned = view_.n_rows = rows;
+    view_.n_edges = edges;
+    view_.species = species_.const_data_ptr<std::int64_t>();
+    view_.receiver = receiver_.const_data_ptr<std::int64_t>();
+    view_.sender = sender_.const_data_ptr<std::int64_t>();
+    view_.edge_vector = edge_vector_.const_data_ptr<double>();
+    view_.position = position_.const_data_ptr<double>();
+    view_.results_stay = true;
+    view_.cuda_device = device_.is_cuda() ? device_.index() : -1;
+}
+
+bool PaddedGraph::fill(const AtomGraph& graph) {
+    const auto rows = capacity_for(graph.n_rows + SINKS, view_.n_rows);
+    const auto edges = capacity_for(graph.n_edges, view_.n_edges);
+    const bool changed = rows != view_.n_rows || edges != view_.n_edges;
+    if (changed) resize(rows, edges);
+
+    const auto zero = torch::zeros({}, position_.options());
+    const int from = graph.cuda_device;
+    const auto n = graph.n_rows;
+    put(species_, graph.species, n, from, zero);
+    put(receiver_, graph.receiver, graph.n_edges, from, torch::full({}, n, species_.options()));
+    put(sender_, graph.sender, graph.n_edges, from, torch::full({}, n + 1, species_.options()));
+    put(edge_vector_, graph.edge_vector, graph.n_edges, from, sink_edge_);
+    if (graph.position != nullptr) put(position_, graph.position, n, from, zero);
+    position_.narrow(0, n + 1, 1).copy_(sink_edge_);
+    if (graph.edge_shift != nullptr) put(shift_, graph.edge_shift, graph.n_edges, from, zero);
+    if (graph.edge_cell_shift != nullptr)
+        put(cell_shift_, graph.edge_cell_shift, graph.n_edges, from, zero);
+    view_.edge_shift = graph.edge_shift ? shift_.const_data_ptr<double>() : nullptr;
+    view_.edge_cell_shift =
+        graph.edge_cell_shift ? cell_shift_.const_data_ptr<std::int64_t>() : nullptr;
+    std::copy_n(graph.cell, 9, view_.cell);
+    return changed;
+}
+
+}  // namespace nvalchemi
