@@ -68,7 +68,9 @@ def load(archive):
     """Module on the GPU and its card."""
     files = {"nvalchemi.json": ""}
     module = torch.jit.load(archive, map_location="cuda", _extra_files=files)
-    card = json.loads(files["nvalchemi.json"] or Path(archive).with_suffix(".card.json").read_text())
+    card = json.loads(
+        files["nvalchemi.json"] or Path(archive).with_suffix(".card.json").read_text()
+    )
     for parameter in module.parameters():
         parameter.requires_grad_(False)
     return module.eval(), card

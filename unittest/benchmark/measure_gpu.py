@@ -9,7 +9,7 @@ Sections, by default all that this machine can run:
                graphs; GPU memory in use of both
     scaling    2 GPUs: strong and weak scaling, with NCCL and with host staging forced
     exchange   2 GPUs: exchange_time, beside NCCL's own send and receive (--exchange-time PROGRAM)
-    trace      2 GPUs: exchanges of a step, and host synchronisations between them (--tracer LIBRARY)
+    trace      2 GPUs: exchanges of a step, and waits of the host between them (--tracer LIBRARY)
     peer       SevenNet's own styles (--peer FOLDER with lmp, serial.pt and par/)
     memory     10,000 steps of a small network (--toy ARCHIVE): GPU memory in use as they go
     sanitize   compute-sanitizer's four tools over 20 steps of that network
@@ -33,7 +33,8 @@ HERE = Path(__file__).resolve().parent
 CELLS = {64: (2, 2, 2), 512: (4, 4, 4), 4096: (8, 8, 8), 13824: (12, 12, 12)}
 CELLS.update({27648: (24, 12, 12), 32768: (16, 16, 16)})
 # what LAMMPS of 2025 needs to tell ranks of MPICH 4 and 5 apart
-RANK = "SLURM_LOCALID=${MPI_LOCALRANKID:-0} exec"
+# (the peer keeps arrays of all atoms on the stack)
+RANK = "ulimit -s unlimited; SLURM_LOCALID=${MPI_LOCALRANKID:-0} exec"
 
 
 def rock_salt(cells):
@@ -88,7 +89,8 @@ class Machine:
             + rock_salt(CELLS[atoms])
             + f"pair_style nvalchemi/kk selftest no {keywords}\n"
             + f"pair_coeff * * {archive} Na Cl\n"
-            + "neighbor 1.0 bin\nvelocity all create 300 42\nfix 1 all nve\nthermo 1000\n"
+            + "neighbor 1.0 bin\nvelocity all create 300 42\nfix 1 all nve\n"
+            + "thermo 1000\nthermo_modify format float %.9g\n"
             + run_lines
         )
 
@@ -108,7 +110,10 @@ def read_run(output):
     loop = re.findall(r"Loop time of (\S+) on \d+ procs for (\d+) steps", output)[-1]
     memory = re.findall(r"GPU memory in use \(min/avg/max\): \S+/\S+/(\S+?) of", output)
     replayed = re.findall(r"(\d+) of them replayed a CUDA graph, recorded (\d+)", output)
+    table = re.findall(r"^ +Step +Temp +.*\n +0 +(.*)$", output, re.MULTILINE)
     found = {"seconds": float(loop[0]) / int(loop[1])}
+    if table:
+        found["energy_at_start"] = float(table[0].split()[1])
     if memory:
         found["gib_in_use"] = float(memory[-1])
     if replayed:
@@ -190,14 +195,14 @@ def measure_exchange(machine):
 
 
 def measure_trace(machine):
-    """Of one step, from its first exchange to its last."""
+    """Of SevenNet-0: four exchanges forward and four back, and one of forces (newton off)."""
     text = machine.model_input(machine.arguments.archive, 4096, "", "run 8\n")
     env = {
         "CUDA_INJECTION64_PATH": machine.arguments.tracer,
         "NVALCHEMI_TRACE": str(machine.folder / "trace"),
     }
     machine.lmp(text, 2, env=env)
-    found = [summarize_trace(path) for path in sorted(machine.folder.glob("trace.*"))]
+    found = [summarize_trace(path, 9, 8) for path in sorted(machine.folder.glob("trace.*"))]
     show(json.dumps(found))
     return found
 
@@ -205,19 +210,15 @@ def measure_trace(machine):
 def measure_peer(machine):
     folder, found = Path(machine.arguments.peer).resolve(), {}
     for ranks in (1, 2)[: machine.gpus]:
-        style, model = ("e3gnn", "serial.pt") if ranks == 1 else ("e3gnn/parallel", "5 par")
+        style = "e3gnn" if ranks == 1 else "e3gnn/parallel"
+        model = f"{folder}/serial.pt" if ranks == 1 else f"5 {folder}/par"
         for atoms in (4096, 13824, 32768):
             text = (
-                rock_salt(CELLS[atoms])
-                + f"pair_style {style}\npair_coeff * * {model.replace('par', f'{folder}/par')}"
-                if ranks == 2
-                else rock_salt(CELLS[atoms])
-                + f"pair_style {style}\npair_coeff * * {folder}/serial.pt"
-            ) + " Na Cl\nneighbor 1.0 bin\nvelocity all create 300 42\nfix 1 all nve\n"
-            text += "thermo 1000\nthermo_modify format float %.9g\nrun 5\nrun 15\n"
-            output = machine.lmp(
-                text, ranks, "ulimit -s unlimited;", False, str(folder / "lmp")
+                f"{rock_salt(CELLS[atoms])}pair_style {style}\npair_coeff * * {model} Na Cl\n"
+                "neighbor 1.0 bin\nvelocity all create 300 42\nfix 1 all nve\n"
+                "thermo 1000\nthermo_modify format float %.9g\nrun 5\nrun 15\n"
             )
+            output = machine.lmp(text, ranks, kokkos=False, binary=str(folder / "lmp"))
             found[f"{atoms}_{ranks}"] = read_run(output)
             show(f"{style} {atoms} atoms: {found[f'{atoms}_{ranks}']['seconds']:.4f} s a step")
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Exchanges of a step, and what makes the host wait between them, from what trace_cuda.cpp wrote."""
+"""Exchanges of a step, and waits of the host between them, from what trace_cuda.cpp wrote."""
 
 from collections import Counter
 from pathlib import Path
@@ -34,26 +34,21 @@ def read_trace(path):
     return sorted(calls), sorted(exchanges)
 
 
-def split_into_steps(times, per_step):
-    return [times[k : k + per_step] for k in range(0, len(times) - per_step + 1, per_step)]
-
-
-def summarize_trace(path, per_step=8):
-    """Over the steps after the first three: exchanges of a step, and waits between the first and
-    the last of them."""
+def summarize_trace(path, evaluations, of_model):
+    """Exchanges of a step (the first `of_model` are the model's, one more may bring forces home),
+    and over the steps after the first three the waits between the first and last of the model."""
     calls, exchanges = read_trace(path)
-    steps = split_into_steps([start for start, _ in exchanges], per_step)[3:]
+    per_step = len(exchanges) // evaluations
+    starts = [start for start, _ in exchanges]
+    steps = [starts[k * per_step : k * per_step + of_model] for k in range(3, evaluations)]
     waits = Counter()
     for step in steps:
         for start, name in calls:
             if step[0] < start < step[-1] and name.startswith(WAITS):
                 waits[name] += 1
-    spans = [(step[-1] - step[0]) / 1e6 for step in steps]
-    apart = [(b[0] - a[-1]) / 1e6 for a, b in zip(steps, steps[1:], strict=False)]
     return {
-        "exchanges": len(exchanges),
+        "exchanges_of_a_step": len(exchanges) / evaluations,
         "steps": len(steps),
-        "waits_between_exchanges": dict(waits),
-        "ms_first_to_last_exchange": spans,
-        "ms_to_next_step": apart,
+        "waits_between_exchanges_of_the_model": dict(waits),
+        "ms_first_to_last_exchange": [(step[-1] - step[0]) / 1e6 for step in steps],
     }
