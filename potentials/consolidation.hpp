@@ -22,8 +22,8 @@ struct MomentRequest {
     int degree = 0;
 };
 
-/// What a forward call and its gradient gave, on the model's device: nothing of it has been looked at
-/// by the host.
+/// What a forward call and its gradient gave, on the model's device: nothing of it has been looked
+/// at by the host.
 struct ModelResults {
     std::vector<torch::Tensor> outputs;  ///< in the order of ModelCard::outputs
     /// Of the sum of the owned rows' energies, with respect to the leaf; undefined for models that

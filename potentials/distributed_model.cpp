@@ -279,9 +279,8 @@ Evaluation evaluate_undecomposed(const ModelCard& card, const torch::jit::Module
         const auto inputs = make_model_inputs(card, graph, device);
         auto copy = module;
         const auto returned = copy.forward(pack_arguments(card, inputs));
-        auto result =
-            consolidate(card, graph,
-                        differentiate(card, graph, inputs, pick_outputs(card, returned), {}));
+        auto result = consolidate(
+            card, graph, differentiate(card, graph, inputs, pick_outputs(card, returned), {}));
         result.seconds_model = seconds_since(start);
         return result;
     } catch (const c10::Error& error) {

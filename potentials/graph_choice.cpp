@@ -15,13 +15,15 @@ void require_same(const std::string& name, const Tensor& found, const Tensor& ex
                   double tolerance) {
     if (!expected.defined() || expected.numel() == 0) return;
     const auto reference = expected.detach().to(torch::kFloat64);
-    const auto difference = found.detach().to(torch::kFloat64).reshape(reference.sizes()) - reference;
+    const auto difference =
+        found.detach().to(torch::kFloat64).reshape(reference.sizes()) - reference;
     const double error = difference.abs().max().item<double>();
     const double bar = tolerance * (1.0 + reference.abs().max().item<double>());
     if (error <= bar) return;
     std::ostringstream text;
-    text << name << " differs by " << error << " if rows that belong to no atom are added, expected at most "
-         << bar << ": the model computes something of all rows together";
+    text << name << " differs by " << error
+         << " if rows that belong to no atom are added, expected at most " << bar
+         << ": the model computes something of all rows together";
     throw ModelError(text.str());
 }
 
@@ -47,9 +49,11 @@ GraphChoice::GraphChoice(GraphUse wanted, const ModelCard& card, const Distribut
 /// Why this evaluation cannot be recorded, whatever the model is; empty: it can.
 std::string GraphChoice::obstacle(const AtomGraph& graph, const HaloExchange& exchange) const {
     if (!device_.is_cuda()) return "the model runs on the CPU";
-    if (exchange.ranks() > 1) return "rows travel between " + std::to_string(exchange.ranks()) + " ranks";
+    if (exchange.ranks() > 1)
+        return "rows travel between " + std::to_string(exchange.ranks()) + " ranks";
     if (graph.n_rows > graph.n_owned)
-        return "the model sees copies of atoms as rows of their own (\"rows\": \"raw\" in its card)";
+        return "the model sees copies of atoms as rows of their own (\"rows\": \"raw\" in its "
+               "card)";
     if (wanted_ == GraphUse::Auto && graph.n_owned > MOST_ATOMS_OF_AUTO)
         return std::to_string(graph.n_owned) + " atoms are more than " +
                std::to_string(MOST_ATOMS_OF_AUTO) + ", up to which it pays";

@@ -72,8 +72,8 @@ class Session {
 
     /// Evaluate energy and forces of this rank's part. Collective over the ranks of `exchange`.
     /// Throws ModelError; a rank that throws has not taken part in the remaining exchanges. With
-    /// Evaluation::replayed it made no call to the exchange, and results that stayed are valid until
-    /// the next call.
+    /// Evaluation::replayed it made no call to the exchange, and results that stayed are valid
+    /// until the next call.
     Evaluation evaluate(const AtomGraph& graph, HaloExchange& exchange, bool edge_moments = false);
 
     /// Evaluate all parts of a system in this process: one thread a rank of `group`, whose rows are

@@ -55,8 +55,7 @@ std::string device(const std::string &value)
 GraphUse graphs(const std::string &value)
 {
   if (value == "auto") return GraphUse::Auto;
-  return choose("graphs", value, "yes", "no", "auto, yes or no") ? GraphUse::Yes
-                                                                 : GraphUse::No;
+  return choose("graphs", value, "yes", "no", "auto, yes or no") ? GraphUse::Yes : GraphUse::No;
 }
 
 /* ---------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A library that CUDA loads into a program (CUDA_INJECTION64_PATH) and that writes one line for each
-// call to the CUDA runtime or driver and for each kernel to the file $NVALCHEMI_TRACE.<process>:
+// A library that CUDA loads into a program (CUDA_INJECTION64_PATH) and that writes one line for
+// each call to the CUDA runtime or driver and for each kernel to the file
+// $NVALCHEMI_TRACE.<process>:
 //     R|D|K  start  end  correlation  name        (nanoseconds; K: kernel, on the GPU)
 // A kernel and the call that launched it have the same correlation.
 #include <cupti.h>
@@ -17,8 +18,8 @@ std::FILE* output = nullptr;
 
 void write_call(char kind, const CUpti_ActivityAPI& call) {
     const char* name = nullptr;
-    cuptiGetCallbackName(
-        kind == 'R' ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API, call.cbid, &name);
+    cuptiGetCallbackName(kind == 'R' ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API,
+                         call.cbid, &name);
     std::fprintf(output, "%c %llu %llu %u %s\n", kind, (unsigned long long)call.start,
                  (unsigned long long)call.end, call.correlationId, name ? name : "?");
 }

@@ -31,10 +31,10 @@ void expect_failure(const std::function<void()>& work, const std::string& part) 
 }
 
 TEST(ParsePairOptions, ReadsEveryKeyword) {
-    const auto options =
-        parse_pair_options({"device", "cuda:1", "halo_comm", "mpi/device", "graphs", "yes", "card", "c.json", "spec",
-                            "s.json", "threads", "3", "selftest", "no", "exclusions", "allow",
-                            "centroid", "yes", "verbose", "yes"});
+    const auto options = parse_pair_options(
+        {"device",     "cuda:1", "halo_comm", "mpi/device", "graphs",  "yes",      "card",
+         "c.json",     "spec",   "s.json",    "threads",    "3",       "selftest", "no",
+         "exclusions", "allow",  "centroid",  "yes",        "verbose", "yes"});
 
     EXPECT_EQ(options.device, "cuda:1");
     EXPECT_EQ(options.halo_comm, HaloComm::MpiDevice);
@@ -72,8 +72,11 @@ TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
             parse_pair_options({"halo_comm", "cuda"});
         },
         "keyword halo_comm: got 'cuda', expected auto, mpi, mpi/device or nccl");
-    expect_failure([] { parse_pair_options({"graphs", "on"}); },
-                   "keyword graphs: got 'on', expected auto, yes or no");
+    expect_failure(
+        [] {
+            parse_pair_options({"graphs", "on"});
+        },
+        "keyword graphs: got 'on', expected auto, yes or no");
     expect_failure([] { parse_pair_options({"threads", "-1"}); }, "keyword threads: got '-1'");
     expect_failure([] { parse_pair_options({"selftest", "maybe"}); }, "expected yes or no");
     expect_failure([] { parse_pair_options({"card"}); }, "keyword card: got no value");

@@ -166,9 +166,8 @@ TEST(StaticEvaluation, ControlSeesASumOverAllRows) {
         "    h = h + torch.tanh(ops.nvalchemi_lmp.system_sum(h, data['types'] * 0, 1)[0]) * 0.1\n");
     const auto graph = undecomposed_graph(sample_structure(model.card));
     SerialExchange alone(graph.view().n_rows);
-    const auto plain =
-        model.plain.run(graph.view(), make_model_inputs(model.card, graph.view(), torch::kCPU),
-                        alone);
+    const auto plain = model.plain.run(
+        graph.view(), make_model_inputs(model.card, graph.view(), torch::kCPU), alone);
     std::string refusal;
 
     try {
