@@ -12,9 +12,9 @@
 
 namespace nvalchemi {
 
-/// Atoms up to which GraphUse::Auto records. On an H200 the launches of SevenNet-0 take more time
-/// than its work up to about this number.
-constexpr std::int64_t MOST_ATOMS_OF_AUTO = 2000;
+/// Atoms up to which GraphUse::Auto records. On an H200 SevenNet-0 in float32 takes 41 ms of
+/// launches and 28 microseconds of work for each atom.
+constexpr std::int64_t MOST_ATOMS_OF_AUTO = 1500;
 
 /// Decides whether evaluations of one model are recorded and replayed, and does so.
 class GraphChoice {

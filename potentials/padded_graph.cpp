@@ -7,7 +7,7 @@ namespace {
 
 using torch::Tensor;
 
-/// Rows that the edges after the last join: a receiver and a sender.
+/// The least number of sink rows: a receiver and a sender.
 constexpr std::int64_t SINKS = 2;
 
 /// In no special direction, in which spherical harmonics might have no derivative.
@@ -30,21 +30,28 @@ Tensor given(const T* data, std::int64_t count, const Tensor& like, int cuda_dev
         .make_tensor();
 }
 
-/// `data` to the first places of `array`, `rest` to those that follow.
-template <typename T, typename Rest>
-void put(const Tensor& array, const T* data, std::int64_t count, int cuda_device,
-         const Rest& rest) {
+/// `data` to the first places of `array`.
+template <typename T>
+void put(const Tensor& array, const T* data, std::int64_t count, int cuda_device) {
     if (count > 0) array.narrow(0, 0, count).copy_(given(data, count, array, cuda_device));
+}
+
+/// The same, and `rest` to the places that follow.
+template <typename T>
+void put(const Tensor& array, const T* data, std::int64_t count, int cuda_device,
+         const Tensor& rest) {
+    put(array, data, count, cuda_device);
     array.narrow(0, count, array.size(0) - count).copy_(rest);
 }
 
 }  // namespace
 
 std::int64_t capacity_for(std::int64_t count, std::int64_t present) {
-    constexpr std::int64_t kLeastRoom = 16;
+    constexpr std::int64_t kLeastRoom = 8;
+    constexpr std::int64_t kPart = 64;
     const bool much_too_large = present > 2 * (count + kLeastRoom);
     if (count <= present && !much_too_large) return present;
-    return count + count / 16 + kLeastRoom;
+    return count + count / kPart + kLeastRoom;
 }
 
 PaddedGraph::PaddedGraph(const ModelCard& card, const torch::Device& device)
@@ -60,6 +67,7 @@ void PaddedGraph::resize(std::int64_t rows, std::int64_t edges) {
     position_ = torch::zeros({rows, 3}, reals);
     edge_vector_ = torch::zeros({edges, 3}, reals);
     shift_ = torch::zeros({edges, 3}, reals);
+    first_sink_ = -1;
     view_.n_owned = view_.n_rows = rows;
     view_.n_edges = edges;
     view_.species = species_.const_data_ptr<std::int64_t>();
@@ -69,6 +77,19 @@ void PaddedGraph::resize(std::int64_t rows, std::int64_t edges) {
     view_.position = position_.const_data_ptr<double>();
     view_.results_stay = true;
     view_.cuda_device = device_.is_cuda() ? device_.index() : -1;
+}
+
+/// Sums into one row by many threads would wait for each other: all pairs of sinks take part.
+void PaddedGraph::spread_edges(std::int64_t first_sink, std::int64_t first_edge) {
+    if (first_sink != first_sink_) {
+        const auto pairs = (view_.n_rows - first_sink) / 2;
+        turns_ = torch::arange(view_.n_edges, species_.options()).remainder(pairs) * 2 + first_sink;
+        first_sink_ = first_sink;
+    }
+    const auto count = view_.n_edges - first_edge;
+    const auto receivers = turns_.narrow(0, 0, count);
+    receiver_.narrow(0, first_edge, count).copy_(receivers);
+    sender_.narrow(0, first_edge, count).copy_(receivers + 1);
 }
 
 bool PaddedGraph::fill(const AtomGraph& graph) {
@@ -81,11 +102,12 @@ bool PaddedGraph::fill(const AtomGraph& graph) {
     const int from = graph.cuda_device;
     const auto n = graph.n_rows;
     put(species_, graph.species, n, from, zero);
-    put(receiver_, graph.receiver, graph.n_edges, from, torch::full({}, n, species_.options()));
-    put(sender_, graph.sender, graph.n_edges, from, torch::full({}, n + 1, species_.options()));
+    put(receiver_, graph.receiver, graph.n_edges, from);
+    put(sender_, graph.sender, graph.n_edges, from);
+    spread_edges(n, graph.n_edges);
     put(edge_vector_, graph.edge_vector, graph.n_edges, from, sink_edge_);
     if (graph.position != nullptr) put(position_, graph.position, n, from, zero);
-    position_.narrow(0, n + 1, 1).copy_(sink_edge_);
+    position_.slice(0, n + 1, rows, 2).copy_(sink_edge_);
     if (graph.edge_shift != nullptr) put(shift_, graph.edge_shift, graph.n_edges, from, zero);
     if (graph.edge_cell_shift != nullptr)
         put(cell_shift_, graph.edge_cell_shift, graph.n_edges, from, zero);

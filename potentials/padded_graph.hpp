@@ -9,10 +9,10 @@
 namespace nvalchemi {
 
 /// A graph without halo rows in arrays of fixed extents, on the device of a model: what follows the
-/// atoms are sink rows, and what follows the edges are edges between two of them.
+/// atoms are sink rows, and what follows the edges are edges between pairs of them.
 ///
-///     rows   a0 a1 a2 | s0 s1 s2 ...      all are owned rows, of the first species
-///     edges  a0<-a1 ... | s0<-s1 s0<-s1 ...   longer than the cutoff
+///     rows   a0 a1 a2 | s0 s1 s2 s3 ...       all are owned rows, of the first species
+///     edges  a0<-a1 ... | s0<-s1 s2<-s3 ...   longer than the cutoff
 ///
 /// No edge joins an atom and a sink row, so to the model the sinks are atoms out of reach: energies
 /// and gradients of the others do not change. What a model sums over all atoms does.
@@ -28,11 +28,14 @@ class PaddedGraph {
 
   private:
     void resize(std::int64_t rows, std::int64_t edges);
+    void spread_edges(std::int64_t first_sink, std::int64_t first_edge);
 
     torch::Device device_;
     torch::Tensor sink_edge_;  ///< (3,)
     torch::Tensor species_, receiver_, sender_, cell_shift_;
     torch::Tensor position_, edge_vector_, shift_;
+    std::int64_t first_sink_ = -1;  ///< that turns_ is for
+    torch::Tensor turns_;           ///< (edges,) a sink's receiver for each edge, dealt out in turn
     AtomGraph view_;
 };
 

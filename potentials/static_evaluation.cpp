@@ -26,15 +26,19 @@ StaticEvaluation::StaticEvaluation(const ModelCard& card, const DistributedModel
       padded_(card, device) {}
 
 void StaticEvaluation::keep_inputs(const ModelInputs& inputs) {
-    inputs_ = inputs;
-    for (auto& bound : inputs_.bound) {
-        if (!bound.value.isTensor()) continue;
+    ModelInputs kept;
+    for (const auto& bound : inputs.bound) {
+        if (!bound.value.isTensor()) {
+            kept.bound.push_back(bound);
+            continue;
+        }
         const auto given = bound.value.toTensor();
         const auto own = given.detach().clone().requires_grad_(given.requires_grad());
-        if (given.is_same(inputs.edge_vectors)) inputs_.edge_vectors = own;
-        if (given.is_same(inputs.positions)) inputs_.positions = own;
-        bound.value = own;
+        if (given.is_same(inputs.edge_vectors)) kept.edge_vectors = own;
+        if (given.is_same(inputs.positions)) kept.positions = own;
+        kept.bound.push_back({bound.spec, own});
     }
+    inputs_ = std::move(kept);
 }
 
 void StaticEvaluation::renew_inputs(const ModelInputs& inputs) const {

@@ -2,6 +2,8 @@
 
 #include "neighbor_graph_kokkos.h"
 
+#include "candidate_walk_kokkos.h"
+
 #include "atom_kokkos.h"
 #include "atom_masks.h"
 #include "neigh_list_kokkos.h"
@@ -43,39 +45,6 @@ std::int64_t sum_up(const Kokkos::View<int *, DeviceType> &values, int count)
       total);
   return total;
 }
-
-/* ----------------------------------------------------------------------
-   the neighbours of a row's atom that can come within reach
-------------------------------------------------------------------------- */
-
-template <class Rows, class Species, class Neighbors, class Counts, class Places, class Types>
-struct CandidateWalk {
-  Rows atom_of_row;
-  Species species_of_type;
-  Neighbors neighbors;
-  Counts numneigh;
-  Places x;
-  Types type;
-  double reach_squared;
-
-  // call visit(j) for each of them, in the order of the list
-
-  template <class Visit> KOKKOS_INLINE_FUNCTION void operator()(int row, const Visit &visit) const
-  {
-    const int i = atom_of_row(row);
-    for (int k = 0; k < numneigh(i); ++k) {
-      const int j = neighbors(i, k) & NEIGHMASK;
-      if (species_of_type(type(j)) < 0) continue;
-      const double dx = x(j, 0) - x(i, 0);
-      const double dy = x(j, 1) - x(i, 1);
-      const double dz = x(j, 2) - x(i, 2);
-
-      // a position that is not a number stays in, to be found later
-
-      if (!(dx * dx + dy * dy + dz * dz > reach_squared)) visit(j);
-    }
-  }
-};
 
 }    // namespace
 

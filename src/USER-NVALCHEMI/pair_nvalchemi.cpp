@@ -41,19 +41,6 @@ namespace {
 
 const std::string PREFIX = "Pair style nvalchemi: ";
 
-/* ----------------------------------------------------------------------
-   Kokkos tells how much memory it could not get, but not what for
-------------------------------------------------------------------------- */
-
-std::string describe_problem(const std::exception &problem, const AtomView &atoms)
-{
-  const std::string text = problem.what();
-  if (text.find("allocat") == std::string::npos) return text;
-  return "out of memory for the neighbours of " + std::to_string(atoms.nlocal) + " atoms and " +
-         std::to_string(atoms.nall - atoms.nlocal) + " ghost atoms on this rank: " + text +
-         ". Use more ranks, one GPU for each, or fewer atoms";
-}
-
 }    // namespace
 
 /* ---------------------------------------------------------------------- */
@@ -269,7 +256,7 @@ void PairNvalchemi::rebuild_rows()
     try {
       if (outcome.failure.empty()) work();
     } catch (const std::exception &problem) {
-      outcome.failure = describe_problem(problem, atoms);
+      outcome.failure = nvalchemi::describe_problem(problem.what(), atom->nlocal, atom->nghost);
     }
   };
   attempt([&] {
@@ -332,7 +319,9 @@ Evaluation PairNvalchemi::evaluate()
     check_finite(*impl->graph, evaluation, *atom);
     impl->outputs.store(*impl->graph, evaluation, atom->nlocal, 1.0 / impl->units.ev_per_energy);
   } catch (const std::exception &problem) {
-    outcome.failure = graph_done > start ? problem.what() : describe_problem(problem, atoms);
+    outcome.failure = graph_done > start
+                          ? problem.what()
+                          : nvalchemi::describe_problem(problem.what(), atom->nlocal, atom->nghost);
     outcome.caused_by_peer = exchange.peer_failed();
     exchange.finish_poisoned();
   }

@@ -178,6 +178,18 @@ std::string describe_times(MPI_Comm comm, const TimeSplit &mine)
   return text;
 }
 
+/* ----------------------------------------------------------------------
+   Kokkos tells how much memory it could not get, but not what for
+------------------------------------------------------------------------- */
+
+std::string describe_problem(const std::string &problem, int nlocal, int nghost)
+{
+  if (problem.find("allocat") == std::string::npos) return problem;
+  return "out of memory for the neighbours of " + std::to_string(nlocal) + " atoms and " +
+         std::to_string(nghost) + " ghost atoms on this rank: " + problem +
+         ". Use more ranks, one GPU for each, or fewer atoms";
+}
+
 /* ---------------------------------------------------------------------- */
 
 std::string describe_gpu_memory(MPI_Comm comm, int gpu)

@@ -72,6 +72,10 @@ struct TimeSplit {
 
 std::string describe_times(MPI_Comm comm, const TimeSplit &mine);
 
+// a problem with rows and edges; where it is one of memory, with numbers and what to do
+
+std::string describe_problem(const std::string &problem, int nlocal, int nghost);
+
 // memory in use on the ranks' GPUs; collective, the text is complete on rank 0
 
 std::string describe_gpu_memory(MPI_Comm comm, int gpu);

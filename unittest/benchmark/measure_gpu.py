@@ -67,7 +67,8 @@ class Machine:
     def lmp(self, text, ranks=1, prefix="", kokkos=True, binary=None, env=None, timeout=300):
         """Run an input; returns what it printed. A run that fails is an error."""
         (self.folder / "in.lmp").write_text(text)
-        words = [binary or self.lammps, "-in in.lmp -log none"]
+        # the peer writes to the log without asking whether there is one
+        words = [binary or self.lammps, "-in in.lmp -log log.lmp"]
         if kokkos:
             words.append(f"-k on g {ranks} -sf kk -pk kokkos gpu/aware off")
         command = f"{RANK} {prefix} {' '.join(words)}"
@@ -118,6 +119,10 @@ def read_run(output):
         found["gib_in_use"] = float(memory[-1])
     if replayed:
         found["replayed"], found["recorded"] = (int(n) for n in replayed[-1])
+    split = re.findall(
+        r"^  (graph|model|exchange|accumulate) +\| +\S+ \| +(\S+)", output, re.MULTILINE
+    )
+    found["split"] = {name: float(seconds) / int(loop[1]) for name, seconds in split[-4:]}
     news = re.findall(r"nvalchemi: (no CUDA graph.*)", output)
     if news:
         found["news"] = news[0]
@@ -234,7 +239,7 @@ def measure_memory(machine):
         )
         output = machine.lmp(text, 1)
         used = re.findall(r"in use \(min/avg/max\): \S+/\S+/(\S+?) of", output)
-        found[use] = {"gib_in_use": [float(x) for x in used], **read_run(output)}
+        found[use] = {**read_run(output), "gib_after_each_2000": [float(x) for x in used]}
         show(f"graphs {use}: {json.dumps(found[use])}")
     return found
 
@@ -246,6 +251,8 @@ def measure_sanitizer(machine):
             text = machine.model_input(machine.arguments.toy, 64, f"graphs {use}", "run 20\n")
             name = f"{tool}, graphs {use}"
             prefix = f"compute-sanitizer --tool {tool} --print-limit 5 --target-processes all"
+            if tool == "racecheck":  # minutes for all of LibTorch's kernels
+                prefix += " --kernel-name kns=Kokkos"
             try:
                 output = machine.lmp(text, 1, prefix, timeout=machine.arguments.sanitizer_timeout)
             except (RuntimeError, subprocess.TimeoutExpired) as failure:

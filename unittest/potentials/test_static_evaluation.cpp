@@ -125,8 +125,9 @@ TEST(PaddedGraph, KeepsItsAddressesAndLeavesNothingOfALongerGraph) {
     const auto& view = padded.view();
     EXPECT_EQ(view.edge_vector, address);
     for (auto edge = graph.n_edges; edge < view.n_edges; ++edge) {
-        EXPECT_EQ(view.receiver[edge], graph.n_rows);
-        EXPECT_EQ(view.sender[edge], graph.n_rows + 1);
+        EXPECT_GE(view.receiver[edge], graph.n_rows);
+        EXPECT_EQ(view.sender[edge], view.receiver[edge] + 1);
+        EXPECT_LT(view.sender[edge], view.n_rows);
         const double* const v = view.edge_vector + 3 * edge;
         EXPECT_GT(std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]), card.cutoff);
     }
