@@ -24,7 +24,8 @@ nvalchemi_write_export_launcher("" NVALCHEMI_EXPORT_PYTHON "bash unittest/run.sh
 nvalchemi_write_export_launcher(mace NVALCHEMI_EXPORT_MACE_PYTHON
     "bash potentials/exporters/make_environment.sh mace" "20 MB, after 2 to 3 GB for torch")
 
-# Make bin/nvalchemi-export-<name> for each export_<name>.py of `folder`.
+# Make bin/nvalchemi-export-<name> for each export_<name>.py of `folder`, and bin/nvalchemi-export, which takes the
+# name as its first argument.
 function(nvalchemi_add_exporters folder)
     file(GLOB scripts CONFIGURE_DEPENDS ${folder}/export_*.py)
     foreach(script ${scripts})
