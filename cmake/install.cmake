@@ -93,7 +93,9 @@ if(SKBUILD)
 else()
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/kernels/python/nvalchemi_lmp DESTINATION share/nvalchemi/python
         FILES_MATCHING PATTERN "*.py")
-    # nvalchemi-export FAMILY, and a command for each family.
+    # With the user's own Python, which needs torch and the model's package.
+    set(nvalchemi_exporter_folder [[$(dirname "$(readlink -f "$0")")/../share/nvalchemi/exporters]])
+    set(nvalchemi_start_exporter [[exec "${NVALCHEMI_EXPORT_PYTHON:-python3}" "${script}" "$@"]])
     configure_file(${CMAKE_CURRENT_LIST_DIR}/install/nvalchemi-export.in ${PROJECT_BINARY_DIR}/install/nvalchemi-export @ONLY)
     install(PROGRAMS ${PROJECT_BINARY_DIR}/install/nvalchemi-export DESTINATION bin)
     configure_file(${CMAKE_CURRENT_LIST_DIR}/install/modulefile.in ${PROJECT_BINARY_DIR}/install/modulefile @ONLY)

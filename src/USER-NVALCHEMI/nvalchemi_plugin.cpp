@@ -164,13 +164,14 @@ void check_torch(void *lmp, const fs::path &plugin, const BuildStamp &stamp)
 {
   const nvalchemi::TorchFacts torch = nvalchemi::find_torch();
   if (torch.version.empty() || torch.version == stamp.torch_version) return;
-  const std::string remedy = is_in_a_wheel(plugin)
-      ? "install the one that this package was built for, with the Python that has it:\n" +
-          pip_command(plugin)
-      : "build the plugin with this LibTorch, then load that build:\n"
-        "    cmake -S <source of the plugin> -B build-torch-" +
-          torch.version + " -DNVALCHEMI_TORCH_DIR=" + torch.folder + "\n    cmake --build build-torch-" +
-          torch.version + "\n";
+  const std::string remedy =
+      is_in_a_wheel(plugin)
+          ? "install the one that this package was built for, with the Python that has it:\n" +
+                pip_command(plugin)
+          : "build the plugin with this LibTorch, then load that build:\n"
+            "    cmake -S <source of the plugin> -B build-torch-" +
+                torch.version + " -DNVALCHEMI_TORCH_DIR=" + torch.folder +
+                "\n    cmake --build build-torch-" + torch.version + "\n";
   nvalchemi::stop_host(lmp, "the nvalchemi plugin was built for LibTorch " + stamp.torch_version +
                                 ".\n  found: LibTorch " + torch.version + " (" + torch.folder +
                                 ")\n  remedy: " + remedy);
@@ -250,12 +251,11 @@ extern "C" __attribute__((visibility("default"))) void lammpsplugin_init(void *l
 
   void *library = dlopen(build.library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library)
-    nvalchemi::stop_host(lmp, "cannot open " + build.library.string() + ": " + dlerror() +
-                                  "\n  remedy: " +
-                                  (is_in_a_wheel(plugin)
-                                       ? "complete the Python environment:\n" + pip_command(plugin)
-                                       : "keep the libraries of the plugin and of LibTorch where "
-                                         "they were when it was built, or build it again"));
+    nvalchemi::stop_host(
+        lmp, "cannot open " + build.library.string() + ": " + dlerror() + "\n  remedy: " +
+                 (is_in_a_wheel(plugin) ? "complete the Python environment:\n" + pip_command(plugin)
+                                        : "keep the libraries of the plugin and of LibTorch where "
+                                          "they were when it was built, or build it again"));
   const auto register_all =
       reinterpret_cast<NvalchemiRegisterAll>(dlsym(library, "nvalchemi_register"));
   if (!register_all)

