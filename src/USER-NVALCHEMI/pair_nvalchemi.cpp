@@ -7,6 +7,7 @@
 #include "pair_nvalchemi.h"
 #include "pair_nvalchemi_impl.h"
 
+#include "citations.h"
 #include "evaluation_check.h"
 #include "ghost_cutoff.h"
 #include "host_contribution.h"
@@ -15,6 +16,7 @@
 #include "rank_agreement.h"
 
 #include "atom.h"
+#include "citeme.h"
 #include "comm.h"
 #include "domain.h"
 #include "error.h"
@@ -39,6 +41,7 @@ using nvalchemi::ModelCard;
 namespace {
 
 const std::string PREFIX = "Pair style nvalchemi: ";
+constexpr int FIRST_EVALUATIONS = 3;    // that LibTorch compiles and optimises the model in
 
 }    // namespace
 
@@ -56,6 +59,7 @@ PairNvalchemi::PairNvalchemi(LAMMPS *lmp) : Pair(lmp), impl(std::make_unique<Imp
   no_virial_fdotr_compute = 1;
   centroidstressflag = CENTROID_NOTAVAIL;
 
+  if (lmp->citeme) lmp->citeme->add(nvalchemi::package_citation(NVALCHEMI_PACKAGE_VERSION));
   impl->exchange = std::make_unique<nvalchemi::MpiExchange>(world);
   auto graph = std::make_unique<NeighborGraph>();
   auto contribution = std::make_unique<HostContribution>(*graph);
@@ -145,12 +149,19 @@ void PairNvalchemi::coeff(int narg, char **arg)
     if (path.empty()) path = arg[2];
 
     const nvalchemi::OpenMPThreads guard(impl->threads);
+    const double start = platform::walltime();
+    if (comm->me == 0 && impl->options.verbose > 0)
+      utils::logmesg(lmp, "nvalchemi: loading " + path + "\n");
     nvalchemi::PairOptions options = impl->options;
     options.device = model_device(options.device);
     impl->session =
         nvalchemi::load_model(world, path, options, impl->threads, impl->source, warnings);
     impl->exchange->choose_way(impl->options.halo_comm,
                                nvalchemi::gpu_number(impl->session->device_name()));
+    if (comm->me == 0 && impl->options.verbose > 1)
+      utils::logmesg(lmp, "nvalchemi: loaded in {:.1f} s\n", platform::walltime() - start);
+    const std::string publication = nvalchemi::family_citation(impl->session->card().family);
+    if (lmp->citeme && !publication.empty()) lmp->citeme->add(publication);
     impl->model_file = arg[2];
     impl->configure_graph(nvalchemi::map_types({arg + 3, arg + narg}, atom->ntypes,
                                                impl->session->card().species, under_hybrid));
@@ -171,6 +182,7 @@ void PairNvalchemi::coeff(int narg, char **arg)
     error->all(FLERR, PREFIX + "pair_coeff: got NULL for every atom type, expected an element");
   impl->outputs.declare(impl->session->card());
   impl->report_pending = true;
+  impl->first_evaluations = FIRST_EVALUATIONS;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -317,6 +329,10 @@ Evaluation PairNvalchemi::evaluate()
   impl->times.exchange += in_exchange;
   impl->times.model += platform::walltime() - graph_done - in_exchange;
   ++impl->times.evaluations;
+  if (impl->first_evaluations > 0 && impl->options.verbose > 1 && comm->me == 0)
+    utils::logmesg(lmp, "nvalchemi: evaluation {} took {:.2f} s (LibTorch compiles in the first)\n",
+                   FIRST_EVALUATIONS + 1 - impl->first_evaluations, platform::walltime() - start);
+  if (impl->first_evaluations > 0) --impl->first_evaluations;
   return evaluation;
 }
 
@@ -377,9 +393,10 @@ void PairNvalchemi::report_setup()
       impl->exchange->communicator(), rows, impl->exchange->transport_name(),
       impl->exchange->records());
   if (comm->me != 0) return;
-  utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
-                          decomposition +
-                          (impl->options.verbose ? impl->session->listing() : std::string()));
+  if (impl->options.verbose > 0)
+    utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
+                            decomposition +
+                            (impl->options.verbose > 1 ? impl->session->listing() : std::string()));
   for (const std::string &doubt : nvalchemi::doubtful_masses(impl->session->card(), types))
     error->warning(FLERR, PREFIX + doubt);
 }
@@ -389,7 +406,7 @@ void PairNvalchemi::report_setup()
 void PairNvalchemi::finish()
 {
   const std::string text = nvalchemi::describe_times(impl->exchange->communicator(), impl->times);
-  if (comm->me == 0) utils::logmesg(lmp, text);
+  if (comm->me == 0 && impl->options.verbose > 0) utils::logmesg(lmp, text);
   impl->times = {};
 }
 

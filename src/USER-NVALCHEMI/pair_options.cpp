@@ -59,6 +59,16 @@ int threads(const std::string &value)
 
 /* ---------------------------------------------------------------------- */
 
+int verbosity(const std::string &value)
+{
+  if (value == "0" || value == "quiet") return 0;
+  if (value == "1" || value == "no") return 1;
+  if (value == "2" || value == "yes") return 2;
+  refuse("verbose", value, "0, 1 or 2 (or quiet, no, yes)");
+}
+
+/* ---------------------------------------------------------------------- */
+
 std::string list(const std::vector<std::string> &words)
 {
   std::string text;
@@ -105,7 +115,7 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
     else if (keyword == "centroid")
       options.centroid = choose(keyword, value, "yes", "no");
     else if (keyword == "verbose")
-      options.verbose = choose(keyword, value, "yes", "no");
+      options.verbose = verbosity(value);
     else
       throw std::runtime_error("got unknown keyword '" + keyword + "', expected one of " +
                                KEYWORDS);

@@ -24,7 +24,7 @@ struct PairOptions {
   bool self_test = true;
   bool allow_exclusions = false;
   bool centroid = false;    // make the 9-component per-atom virial available
-  bool verbose = false;
+  int verbose = 1;    // 0: warnings alone; 1: model and decomposition; 2: each exchange, progress
 };
 
 // parse "keyword value ..."; throws std::runtime_error

@@ -42,7 +42,8 @@ TEST(ParsePairOptions, ReadsEveryKeyword) {
     EXPECT_EQ(options.spec, "s.json");
     EXPECT_EQ(options.threads, 3);
     EXPECT_FALSE(options.self_test);
-    EXPECT_TRUE(options.allow_exclusions && options.centroid && options.verbose);
+    EXPECT_TRUE(options.allow_exclusions && options.centroid);
+    EXPECT_EQ(options.verbose, 2);
 }
 
 TEST(ParsePairOptions, HasDefaultsForAll) {
@@ -51,7 +52,8 @@ TEST(ParsePairOptions, HasDefaultsForAll) {
     EXPECT_EQ(options.device, "auto");
     EXPECT_EQ(options.halo_comm, HaloComm::Auto);
     EXPECT_TRUE(options.self_test);
-    EXPECT_FALSE(options.allow_exclusions || options.centroid || options.verbose);
+    EXPECT_FALSE(options.allow_exclusions || options.centroid);
+    EXPECT_EQ(options.verbose, 1);
 }
 
 TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
