@@ -61,13 +61,13 @@ const std::map<std::string, Publication> &publications()
 std::string package_citation(const std::string &version)
 {
   return "pair_style nvalchemi: lammps-nvalchemi " + version +
-      "\n\n"
-      "@Misc{lammps-nvalchemi,\n"
-      " author = {{The lammps-nvalchemi developers}},\n"
-      " title = {lammps-nvalchemi: TorchScript interatomic potentials under {LAMMPS}'s spatial "
-      "decomposition},\n"
-      " note = {Version " +
-      version + "}\n}\n\n";
+         "\n\n"
+         "@Misc{lammps-nvalchemi,\n"
+         " author = {{The lammps-nvalchemi developers}},\n"
+         " title = {lammps-nvalchemi: TorchScript interatomic potentials under {LAMMPS}'s spatial "
+         "decomposition},\n"
+         " note = {Version " +
+         version + "}\n}\n\n";
 }
 
 /* ---------------------------------------------------------------------- */

@@ -55,7 +55,7 @@ std::string mismatch(const nvalchemi::ModelCard &card, const nvalchemi::ModelCar
   if (card.rows != pair.rows) return "another kind of rows";
   if (card.energy_unit != pair.energy_unit || card.length_unit != pair.length_unit)
     return "units " + card.length_unit + " and " + card.energy_unit + ", expected " +
-        pair.length_unit + " and " + pair.energy_unit;
+           pair.length_unit + " and " + pair.energy_unit;
   return "";
 }
 
@@ -105,8 +105,9 @@ FixNvalchemiDeviation::~FixNvalchemiDeviation() = default;
 void FixNvalchemiDeviation::parse(int narg, char **arg)
 {
   if (narg < 5)
-    error->all(FLERR, "{}: got {} arguments, expected 'fix ID group nvalchemi/deviation N FILE ...'",
-               WHO, narg);
+    error->all(FLERR,
+               "{}: got {} arguments, expected 'fix ID group nvalchemi/deviation N FILE ...'", WHO,
+               narg);
   nevery = utils::inumeric(FLERR, arg[3], false, lmp);
   if (nevery < 1) error->all(FLERR, "{}: N: got {}, expected a number from 1 on", WHO, arg[3]);
 
@@ -149,8 +150,9 @@ int FixNvalchemiDeviation::setmask()
 void FixNvalchemiDeviation::init()
 {
   if (utils::strmatch(update->integrate_style, "^respa"))
-    error->all(FLERR, "{}: got run_style {}, expected one that evaluates all forces at once; use "
-                      "run_style verlet",
+    error->all(FLERR,
+               "{}: got run_style {}, expected one that evaluates all forces at once; use "
+               "run_style verlet",
                WHO, update->integrate_style);
   pair = the_pair_style(lmp, WHO);
   impl->threads = nvalchemi::threads_for_rank(world);
@@ -179,7 +181,8 @@ void FixNvalchemiDeviation::load_members()
       }
       const nvalchemi::ModelCard &card = member.session->card();
       problem = mismatch(card, own);
-      if (!problem.empty()) problem = member.file + ": got " + problem + " as the pair style's model";
+      if (!problem.empty())
+        problem = member.file + ": got " + problem + " as the pair style's model";
       member.species_here.assign(own.species.size(), -1);
       for (std::size_t k = 0; k < own.species.size(); k++) {
         const auto found = std::find(card.species.begin(), card.species.end(), own.species[k]);
@@ -192,7 +195,7 @@ void FixNvalchemiDeviation::load_members()
       const int species = pair->model_species(type);
       if (species >= 0 && member.species_here[species] < 0)
         problem = member.file + ": got a model without " + own.species[species] +
-            ", expected one that knows the elements of pair_coeff";
+                  ", expected one that knows the elements of pair_coeff";
     }
     if (!problem.empty()) error->all(FLERR, "{}: {}", WHO, problem);
     if (comm->me == 0)
@@ -370,9 +373,10 @@ void FixNvalchemiDeviation::judge()
       mine = atom->tag ? atom->tag[i] : 0;
   MPI_Allreduce(&mine, &id, 1, MPI_LMP_TAGINT, MPI_MAX, world);
   const double limit = stop ? impl->stop_above : impl->warn_above;
-  const auto text = fmt::format("{}: step {}: {} models disagree by {:.4g} on the force on atom {}, "
-                                "expected at most {:.4g}",
-                                WHO, update->ntimestep, impl->members.size() + 1, largest, id, limit);
+  const auto text =
+      fmt::format("{}: step {}: {} models disagree by {:.4g} on the force on atom {}, "
+                  "expected at most {:.4g}",
+                  WHO, update->ntimestep, impl->members.size() + 1, largest, id, limit);
   if (stop) error->all(FLERR, text + ". Train the model on such surroundings, or raise stop_above");
   if (comm->me == 0) error->warning(FLERR, text);
 }
@@ -418,5 +422,5 @@ double FixNvalchemiDeviation::compute_vector(int index)
 double FixNvalchemiDeviation::memory_usage()
 {
   return sizeof(double) * (impl->deviations.size() + impl->scratch.size()) +
-      impl->members.size() * 4.0 * sizeof(double) * atom->nlocal;
+         impl->members.size() * 4.0 * sizeof(double) * atom->nlocal;
 }

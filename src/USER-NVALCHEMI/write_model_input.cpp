@@ -137,8 +137,8 @@ void WriteModelInput::write(const std::string &name, const std::string &header,
       MPI_Recv(&size, 1, MPI_LONG_LONG, rank, TEXT_TAG, world, MPI_STATUS_IGNORE);
       std::string text(size, '\0');
       for (long long at = 0; at < size; at += MAXSMALLINT)
-        MPI_Recv(&text[at], static_cast<int>(std::min<long long>(MAXSMALLINT, size - at)),
-                 MPI_CHAR, rank, TEXT_TAG, world, MPI_STATUS_IGNORE);
+        MPI_Recv(&text[at], static_cast<int>(std::min<long long>(MAXSMALLINT, size - at)), MPI_CHAR,
+                 rank, TEXT_TAG, world, MPI_STATUS_IGNORE);
       put(text);
     }
     if (!file || std::fclose(file) != 0) failed = 1;

@@ -118,7 +118,7 @@ class Wheel(unittest.TestCase):
         )
         self.assertAlmostEqual(float(energy(finished)), self.energy, delta=1e-9)
         self.assertIn(
-            "styles True [['pair', 'nvalchemi'], ['fix', 'nvalchemi/validate']]", finished.stdout
+            "styles True [['pair', 'nvalchemi'], ['fix', 'nvalchemi/validate']", finished.stdout
         )
 
     def test_libraries_lead_to_the_packages_beside_them(self):

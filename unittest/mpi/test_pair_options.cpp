@@ -74,6 +74,11 @@ TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
         "keyword halo_comm: got 'cuda', expected auto, mpi, mpi/device or nccl");
     expect_failure([] { parse_pair_options({"threads", "-1"}); }, "keyword threads: got '-1'");
     expect_failure([] { parse_pair_options({"selftest", "maybe"}); }, "expected yes or no");
+    expect_failure(
+        [] {
+            parse_pair_options({"verbose", "3"});
+        },
+        "keyword verbose: got '3', expected 0, 1 or 2 (or quiet, no, yes)");
     expect_failure([] { parse_pair_options({"card"}); }, "keyword card: got no value");
 }
 
