@@ -44,11 +44,11 @@ void WriteModelInput::command(int narg, char **arg)
     error->all(FLERR, "{}: got no simulation box, expected one with atoms", WHO);
   if (!atom->tag_enable)
     error->all(FLERR, "{}: got atoms without ids, expected ids; use atom_modify id yes", WHO);
+  const std::string name = arg[0];    // the next command takes the arguments' place
   PairNvalchemi *pair = the_pair_style(lmp, WHO);
   pair->record_contribution(true);
   input->one("run 0 post no");
   pair->record_contribution(false);
-  const std::string name = arg[0];
   write(name + ".extxyz", header(pair), atom_lines(pair));
   write(name + ".edges", "# receiver sender x y z: ids, x[sender] - x[receiver] in Angstrom\n",
         edge_lines(pair));

@@ -42,7 +42,10 @@ class Log(LammpsTest):
         quiet, usual, much = (self.log(f"verbose {level}") for level in (0, 1, 2))
 
         for text, log, said in (
-            ("nvalchemi: ", quiet, False),
+            (model, quiet, False),
+            ("nvalchemi: loading ", quiet, False),
+            ("seconds", quiet, False),
+            ("seconds", usual, True),
             (model, usual, True),
             ("nvalchemi: loading ", usual, True),
             (progress, usual, False),
