@@ -39,7 +39,8 @@ class DistributionPass {
         return policy().has_halo() && policy().scatter_mode == ScatterMode::HaloCorrection;
     }
     bool refreshes_reads() const {
-        return policy().has_halo() && policy().gather_mode == GatherMode::HaloRead;
+        return policy().kind == PolicyKind::GraphParallel ||
+               (policy().has_halo() && policy().gather_mode == GatherMode::HaloRead);
     }
 
     [[noreturn]] void refuse_by_spec(std::size_t at, const std::string& need,
