@@ -216,7 +216,8 @@ std::shared_ptr<const DistributedModel> DistributedModel::with_room_for(
     if (!roomier_ || roomier_->slots_ < needed) {
         auto slots = roomier_ ? roomier_->slots_ : slots_;
         while (slots < needed) slots *= 2;
-        roomier_ = std::make_shared<DistributedModel>(card_, module_, device_, edge_moments_, slots);
+        roomier_ =
+            std::make_shared<DistributedModel>(card_, module_, device_, edge_moments_, slots);
     }
     return roomier_;
 }

@@ -46,8 +46,8 @@ struct ConstantValue {
 };
 
 /// One model input. `shape`: empty optional = the natural shape of the role; a dimension of -1
-/// stands for the number of rows ("rows"), -2 for the number of edges ("edges") and -3 for the slots
-/// of a table of neighbours ("neighbors").
+/// stands for the number of rows ("rows"), -2 for the number of edges ("edges") and -3 for the
+/// slots of a table of neighbours ("neighbors").
 struct InputSpec {
     std::string key;  ///< empty for a positional argument
     InputRole role = InputRole::Constant;

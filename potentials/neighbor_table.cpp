@@ -49,7 +49,9 @@ Tensor NeighborTable::mask() const {
 }
 
 Tensor NeighborTable::spread(const Tensor& entries, const Tensor& empty) const {
-    return empty.expand({rows_ * slots_, empty.size(0)}).index_copy(0, place_, entries);
+    return empty.expand({rows_ * slots_, empty.size(0)})
+        .contiguous()
+        .index_copy(0, place_, entries);
 }
 
 bool is_tabled(const InputSpec& input) {
@@ -68,13 +70,11 @@ std::int64_t largest_neighbor_count(const AtomGraph& graph) {
     if (graph.n_edges == 0) return 0;
     auto options = torch::TensorOptions(torch::kInt64);
     if (graph.cuda_device >= 0)
-        options =
-            options.device(torch::kCUDA, static_cast<c10::DeviceIndex>(graph.cuda_device));
-    const auto receiver =
-        at::for_blob(const_cast<std::int64_t*>(graph.receiver), {graph.n_edges})
-            .options(options)
-            .target_device(options.device())
-            .make_tensor();
+        options = options.device(torch::kCUDA, static_cast<c10::DeviceIndex>(graph.cuda_device));
+    const auto receiver = at::for_blob(const_cast<std::int64_t*>(graph.receiver), {graph.n_edges})
+                              .options(options)
+                              .target_device(options.device())
+                              .make_tensor();
     return largest(torch::bincount(receiver));
 }
 

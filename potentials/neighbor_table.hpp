@@ -13,8 +13,8 @@ namespace nvalchemi {
 /// nothing, so that its line is empty.
 class NeighborTable {
   public:
-    /// `receiver` and `sender` (edges,) on one device; `slots` 0: as many as the fullest line needs.
-    /// Throws ModelError if `slots` are too few.
+    /// `receiver` and `sender` (edges,) on one device; `slots` 0: as many as the fullest line
+    /// needs. Throws ModelError if `slots` are too few.
     NeighborTable(const torch::Tensor& receiver, const torch::Tensor& sender, std::int64_t rows,
                   std::int64_t slots);
 
@@ -23,7 +23,8 @@ class NeighborTable {
     torch::Tensor senders() const;
     /// (rows, slots) true where there is a neighbour.
     torch::Tensor mask() const;
-    /// (rows * slots, width) of `entries` (edges, width), differentiable; `empty` (width,) elsewhere.
+    /// (rows * slots, width) of `entries` (edges, width), differentiable; `empty` (width,)
+    /// elsewhere.
     torch::Tensor spread(const torch::Tensor& entries, const torch::Tensor& empty) const;
 
   private:

@@ -181,8 +181,7 @@ GraphStorage undecomposed_graph(const SampleStructure& structure) {
 
 std::vector<RankPart> decompose(const SampleStructure& structure, const ModelCard& card,
                                 const std::vector<int>& rank_of_atom, int ranks) {
-    const bool all_rows =
-        card.distribution().distribution.policy.kind == PolicyKind::GraphParallel;
+    const bool all_rows = card.distribution().distribution.policy.kind == PolicyKind::GraphParallel;
     std::vector<RankPart> parts(ranks);
     std::vector<std::int64_t> row_of_atom(structure.size());
     for (std::int64_t atom = 0; atom < structure.size(); ++atom) {

@@ -36,20 +36,22 @@ std::optional<OutputRole> framework_role(const std::string& name) {
 /// Under graph_parallel a rank has one row for each atom of the system.
 void check_graph_parallel(const ModelCard& card) {
     if (card.rows == RowMode::Raw)
-        throw SpecError(DOCUMENT, "/core/policy/kind",
-                        "got \"graph_parallel\" for a model with rows \"raw\", expected \"halo\" (the "
-                        "model reads positions of periodic images, which need rows of their own; "
-                        "under graph_parallel there is one row for each atom. A model that adds "
-                        "edge shifts to positions can have rows \"folded\" and "
-                        "gp_replicate_geometry)");
+        throw SpecError(
+            DOCUMENT, "/core/policy/kind",
+            "got \"graph_parallel\" for a model with rows \"raw\", expected \"halo\" (the "
+            "model reads positions of periodic images, which need rows of their own; "
+            "under graph_parallel there is one row for each atom. A model that adds "
+            "edge shifts to positions can have rows \"folded\" and "
+            "gp_replicate_geometry)");
     const bool reads_positions = card.find_input(InputRole::Positions) != nullptr;
     const bool has_shifts = card.find_input(InputRole::EdgeShifts) != nullptr ||
                             card.find_input(InputRole::EdgeCellShifts) != nullptr;
     if (card.distribution().gp_replicate_geometry && reads_positions && !has_shifts)
-        throw SpecError(DOCUMENT, "/gp_replicate_geometry",
-                        "got true for a model with positions but without edge shifts, expected an "
-                        "input of role \"edge_shifts\" or \"edge_cell_shifts\" (an atom's row shows "
-                        "one of its periodic images, and an edge may lead to another)");
+        throw SpecError(
+            DOCUMENT, "/gp_replicate_geometry",
+            "got true for a model with positions but without edge shifts, expected an "
+            "input of role \"edge_shifts\" or \"edge_cell_shifts\" (an atom's row shows "
+            "one of its periodic images, and an edge may lead to another)");
 }
 
 void check_policy(const ModelCard& card) {

@@ -114,8 +114,9 @@ AbstractPtr transform_output(TraceBuilder& builder, const Call& call, const OpAd
     if (kind == Kind::SliceOutputsOwned) {
         // its other rows are taken for meaningless until they are gathered again
         if (facts.placed_dim() == 0 && facts.dims[0] == Dim{SPACE_NODE, 1}) return output;
-        TraceBuilder::refuse(call, declared + ", which has no rows of all ranks; expected "
-                                              "(n_rows, *)");
+        TraceBuilder::refuse(call, declared +
+                                       ", which has no rows of all ranks; expected "
+                                       "(n_rows, *)");
     }
     if (facts.placed_dim() >= 0)
         TraceBuilder::refuse(call, declared +

@@ -338,9 +338,7 @@ TensorFacts facts_of_input(InputRole role, const torch::Tensor& tensor, const Pr
             facts.content = Content::EdgeIndex;
             facts.index_dim = tensor.size(0) == 2 ? 0 : 1;
             break;
-        case InputRole::NeighborMatrix:
-            facts.content = Content::Sender;
-            [[fallthrough]];
+        case InputRole::NeighborMatrix: facts.content = Content::Sender; [[fallthrough]];
         case InputRole::NeighborMask:
             set_space(probe.n_rows, SPACE_NODE);
             facts.starts_stale = true;  // a halo row's line is empty
@@ -408,8 +406,7 @@ TracedProgram trace_model(const ModelCard& card, const torch::jit::Module& modul
     const torch::AutoGradMode as_the_model_leaves_it(true);
     TracedProgram traced;
     // with replicated geometry a folded row shows its owner's own position
-    traced.folded_rows =
-        card.rows == RowMode::Folded && !card.distribution().gp_replicate_geometry;
+    traced.folded_rows = card.rows == RowMode::Folded && !card.distribution().gp_replicate_geometry;
     Tracer tracer(traced,
                   {{{1, 1},
                     {first.n_rows, second.n_rows},

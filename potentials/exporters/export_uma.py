@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Say why there is no exporter for UMA, and what there is instead.
 
-The weights are given out by their authors, after one has agreed to their licence, by a service that
-needs an account; and the code that they belong to, fairchem, chooses its operations by Python objects
-that TorchScript cannot hold. Nothing here can be tested without the one or written without the other.
+The weights are given out by their authors, after one has agreed to their licence, by a service
+that needs an account; and the code that they belong to, fairchem, chooses its operations by Python
+objects that TorchScript cannot hold. Nothing here can be tested without the one or written without
+the other.
 """
 
 import importlib.util
@@ -25,9 +26,8 @@ def main(arguments):
     )
     found = importlib.util.find_spec("fairchem") is not None
     code = (
-        "fairchem is installed, but its modules cannot be compiled to TorchScript as they are"
-        if found
-        else "fairchem is not installed, and its modules cannot be compiled to TorchScript as they are"
+        f"fairchem is {'' if found else 'not '}installed; its modules cannot be compiled to "
+        "TorchScript as they are"
     )
     return TEXT.format(weights=weights, code=code)
 

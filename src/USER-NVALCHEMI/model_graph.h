@@ -48,7 +48,7 @@ struct GraphSettings {
 
   bool all_rows = false;
   bool replicates_geometry = false;    // and those have their species and position, too
-  double cutoff = 0.0;          // in LAMMPS's length unit
+  double cutoff = 0.0;                 // in LAMMPS's length unit
   double angstrom_per_length = 1.0;
   std::vector<int> species_of_type;    // index: LAMMPS type (1..ntypes), -1: not mapped
 };

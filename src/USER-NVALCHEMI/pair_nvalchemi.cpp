@@ -275,13 +275,13 @@ void PairNvalchemi::rebuild_rows()
   if (impl->graph->settings().all_rows) {
     std::vector<std::int64_t> ids;
     for (std::int64_t row = 0; row < n_owned; ++row)
-      ids.push_back(atom->tag[impl->graph->atom_of_row(row)]);
+      ids.push_back(atom->tag ? atom->tag[impl->graph->atom_of_row(row)] : 0);
     impl->graph->name_rows(nvalchemi::gather_rows(comm_of_rows, ids));
     for (const nvalchemi::GhostHome &home : nvalchemi::homes_of_all_rows(comm_of_rows, n_owned))
       homes.push_back(home);
   }
-  nvalchemi::HaloRows rows = nvalchemi::build_halo_rows(comm_of_rows, n_owned, homes,
-                                                        impl->graph->settings().folded);
+  nvalchemi::HaloRows rows =
+      nvalchemi::build_halo_rows(comm_of_rows, n_owned, homes, impl->graph->settings().folded);
   impl->graph->place_ghosts(rows.row_of_ghost, rows.plan.total_rows);
   impl->exchange->set_plan(std::move(rows.plan));
   impl->rows_ready = true;
@@ -399,9 +399,9 @@ void PairNvalchemi::report_setup()
   const std::string decomposition = nvalchemi::describe_decomposition(
       impl->exchange->communicator(), rows, impl->exchange->transport_name(),
       impl->exchange->records());
-  const std::string hint = nvalchemi::hint_at_graph_parallel(
-      impl->exchange->communicator(), rows, impl->session->card(),
-      impl->session->planned_exchanges().size());
+  const std::string hint =
+      nvalchemi::hint_at_graph_parallel(impl->exchange->communicator(), rows, impl->session->card(),
+                                        impl->session->planned_exchanges().size());
   if (comm->me != 0) return;
   utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
                           decomposition + hint +

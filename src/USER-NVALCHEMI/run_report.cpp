@@ -165,13 +165,14 @@ std::string hint_at_graph_parallel(MPI_Comm comm, const RowCounts &mine, const M
   const double halo = nprocs * spread_over_ranks(comm, mine.halo).mean;
   const double others = (nprocs - 1) * owned;
   const bool can = card.distribution().distribution.policy.has_halo() &&
-      card.rows == RowMode::Folded && exchanges > 0;
+                   card.rows == RowMode::Folded && exchanges > 0;
   if (!can || nprocs == 1 || halo < NEARLY_ALL * others) return {};
-  return format("  hint: halo rows are %.0f %% of all atoms of other ranks: the box is close to the "
-                "cutoff. Policy graph_parallel\n"
-                "    (keyword spec SPEC_MPNN_GP) exchanges one row for each atom instead, in whole "
-                "blocks\n",
-                100.0 * halo / others);
+  return format(
+      "  hint: halo rows are %.0f %% of all atoms of other ranks: the box is close to the "
+      "cutoff. Policy graph_parallel\n"
+      "    (keyword spec SPEC_MPNN_GP) exchanges one row for each atom instead, in whole "
+      "blocks\n",
+      100.0 * halo / others);
 }
 
 /* ---------------------------------------------------------------------- */

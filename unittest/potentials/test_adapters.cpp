@@ -385,11 +385,13 @@ TEST(OperatorAdapter, TransformsForBlocksGatherAndSlice) {
     const auto loaded = in_blocks({message_network(LAYER + PULL + LAYER), {}, {}}, full);
     EXPECT_EQ(loaded.failure, "");
     EXPECT_EQ(loaded.forward, 2);  // all rows are gathered before the operator and after it
-    expect_text(loaded.listing, {"gather_inputs_full on argument 0, slice_outputs_owned on output 0"});
-    expect_text(in_blocks({message_network(LAYER + "    h = h * ops.adaptertest.total(h)\n"), {}, {}},
-                          with_op("total", "", R"("0": {"type": "slice_outputs_owned"})"))
-                    .failure,
-                {"slice_outputs_owned on output 0", "has no rows of all ranks"});
+    expect_text(loaded.listing,
+                {"gather_inputs_full on argument 0, slice_outputs_owned on output 0"});
+    expect_text(
+        in_blocks({message_network(LAYER + "    h = h * ops.adaptertest.total(h)\n"), {}, {}},
+                  with_op("total", "", R"("0": {"type": "slice_outputs_owned"})"))
+            .failure,
+        {"slice_outputs_owned on output 0", "has no rows of all ranks"});
 }
 
 // --- intent verbs ---

@@ -47,11 +47,10 @@ TEST(ParseModelCard, ReadsEveryInputRole) {
         "'o': {'role': 'edge_index', 'shape': '(2,edges)'}"));
 
     using enum InputRole;
-    const std::vector<InputRole> roles = {EdgeVectors,  SpeciesOneHot,  Positions,      EdgeIndex,
-                                          EdgeShifts,   EdgeCellShifts, Cell,           Batch,
-                                          BatchPointer, NRows,          NOwned,         OwnedMask,
-                                          Charges,      TotalCharge,    NeighborMatrix, NeighborMask,
-                                          EdgeIndex};
+    const std::vector<InputRole> roles = {
+        EdgeVectors, SpeciesOneHot, Positions,      EdgeIndex,    EdgeShifts, EdgeCellShifts,
+        Cell,        Batch,         BatchPointer,   NRows,        NOwned,     OwnedMask,
+        Charges,     TotalCharge,   NeighborMatrix, NeighborMask, EdgeIndex};
     ASSERT_EQ(card.inputs.size(), roles.size());
     for (std::size_t i = 0; i < roles.size(); ++i) EXPECT_EQ(card.inputs[i].role, roles[i]) << i;
     EXPECT_EQ(card.inputs[2].key, "b");

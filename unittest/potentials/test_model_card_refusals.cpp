@@ -189,11 +189,13 @@ TEST(ParseModelCard, RejectsBadInputs) {
           "'role': 'edge_vectors', 'shape': '(neighbors,3)'",
           "'role': 'edge_vectors', 'shape': '(neighbors,rows,3)'",
           "'role': 'neighbor_matrix', 'shape': '(rows,neighbors,neighbors)'"})
-        EXPECT_NE(input("{" + entry + "}").find(
-                      "expected a shape without \"neighbors\" (it stands second, behind \"rows\", in "
-                      "the shape of neighbor_matrix, neighbor_mask, edge_vectors, edge_shifts and "
-                      "edge_cell_shifts)"),
-                  std::string::npos)
+        EXPECT_NE(
+            input("{" + entry + "}")
+                .find(
+                    "expected a shape without \"neighbors\" (it stands second, behind \"rows\", in "
+                    "the shape of neighbor_matrix, neighbor_mask, edge_vectors, edge_shifts and "
+                    "edge_cell_shifts)"),
+            std::string::npos)
             << input("{" + entry + "}");
     EXPECT_EQ(input("{'role': 'dict'}"),
               "c.json /inputs/x/role: got \"dict\", expected a role of one tensor (\"dict\" stands "

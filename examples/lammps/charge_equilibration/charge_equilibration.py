@@ -84,7 +84,9 @@ class ConvSV(nn.Module):
         near = of_neighbors(a, data["nbmat"])
         if near.dim() == 3:
             near = near.unsqueeze(-1)
-        sums = torch.einsum("nmag,nmgd->nagd", near.expand(-1, -1, -1, self.mix.size(1)), data["g_sv"])
+        sums = torch.einsum(
+            "nmag,nmgd->nagd", near.expand(-1, -1, -1, self.mix.size(1)), data["g_sv"]
+        )
         vectors = torch.einsum("agh,nagd->nahd", self.mix, sums[..., 1:])
         return torch.cat([sums[..., 0].flatten(1), vectors.square().sum(-1).flatten(1)], dim=1)
 
@@ -99,9 +101,10 @@ class LRCoulomb(nn.Module):
         self.half = 0.5 * COULOMB
         self.alpha = alpha
         self.at_cutoff = math.erfc(alpha * cutoff) / cutoff
-        self.slope = self.at_cutoff / cutoff + 2.0 * alpha / math.sqrt(math.pi) * math.exp(
-            -((alpha * cutoff) ** 2)
-        ) / cutoff
+        self.slope = (
+            self.at_cutoff / cutoff
+            + 2.0 * alpha / math.sqrt(math.pi) * math.exp(-((alpha * cutoff) ** 2)) / cutoff
+        )
 
     def forward(self, data: dict[str, Tensor]) -> Tensor:
         q, d = data["charges"], data["d_ij"]

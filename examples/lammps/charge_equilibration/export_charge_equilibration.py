@@ -64,7 +64,9 @@ def network_card(name, network, dtype_name):
 def main(arguments=None):
     options = parser(__doc__, "charge_equilibration")
     options.add_argument("--cutoff", type=float, default=6.0, help="of the charges, Angstrom")
-    options.add_argument("--passes", type=int, default=3, help="passes; charges change in all but one")
+    options.add_argument(
+        "--passes", type=int, default=3, help="passes; charges change in all but one"
+    )
     options.add_argument("--seed", type=int, default=1, help="of the weights")
     options = options.parse_args(arguments)
     for name, smallest in (("cutoff", 5.0), ("passes", 2)):

@@ -4,11 +4,12 @@ its own, with a mixture of weights that the composition of the system chooses.
 
 It is written for one process. Its classes and functions bear the Python names of the `fairchem`
 package, so that the adapters of the real UMA spec bind to them as they are (preset
-SPEC_UMA_REFRESH_HALO): the blocks and their edge-wise part, the edge-degree embedding, the sums over
-atoms, the element references, and the composition. What is smaller than in UMA: coefficients end at
-l = 1, layers are narrow, and a steep pair term keeps atoms apart, since the weights are random.
+SPEC_UMA_REFRESH_HALO): the blocks and their edge-wise part, the edge-degree embedding, the sums
+over atoms, the element references, and the composition. What is smaller than in UMA: coefficients
+end at l = 1, layers are narrow, and a steep pair term keeps atoms apart, since the weights are
+random.
 
-A feature is (rows, 4, channels): l = 0, and l = 1 as a vector. The network differentiates by itself.
+A feature is (rows, 4, channels): l = 0, and l = 1 as a vector. The network differentiates itself.
 """
 
 import math
@@ -23,8 +24,8 @@ def smooth_cutoff(r: Tensor, cutoff: float) -> Tensor:
 
 
 def edge_frames(n: Tensor) -> Tensor:
-    """(edges, 4, 4): 1 for l = 0, and for l = 1 the rotation of a unit vector n onto the second axis.
-    Which way the other two axes point is arbitrary: layers do not see it."""
+    """(edges, 4, 4): 1 for l = 0, and for l = 1 the rotation of a unit vector n onto the second
+    axis. Which way the other two axes point is arbitrary: layers do not see it."""
     axes = torch.eye(3, dtype=n.dtype, device=n.device)
     helper = torch.where(n[:, 2:].abs() < 0.7, axes[2], axes[0])
     first = helper - (helper * n).sum(1, keepdim=True) * n
@@ -83,10 +84,14 @@ class EdgeDegreeEmbedding(nn.Module):
 
     def __init__(self, channels: int, radial: int):
         super().__init__()
-        self.radial = nn.Sequential(nn.Linear(radial, channels), nn.SiLU(), nn.Linear(channels, 2 * channels))
+        self.radial = nn.Sequential(
+            nn.Linear(radial, channels), nn.SiLU(), nn.Linear(channels, 2 * channels)
+        )
         self.channels = channels
 
-    def forward(self, x: Tensor, edge: Tensor, receiver: Tensor, frame: Tensor, envelope: Tensor) -> Tensor:
+    def forward(
+        self, x: Tensor, edge: Tensor, receiver: Tensor, frame: Tensor, envelope: Tensor
+    ) -> Tensor:
         zero = (self.radial(edge) * envelope).unflatten(1, [2, self.channels])
         message = torch.cat([zero, torch.zeros_like(zero)], dim=1)  # m = +1 and -1: none
         return x + torch.ops.escn.edge_to_node(message, receiver, frame, x)
@@ -97,7 +102,9 @@ class Edgewise(nn.Module):
 
     def __init__(self, channels: int, radial: int, experts: int):
         super().__init__()
-        self.radial = nn.Sequential(nn.Linear(radial, channels), nn.SiLU(), nn.Linear(channels, 2 * channels))
+        self.radial = nn.Sequential(
+            nn.Linear(radial, channels), nn.SiLU(), nn.Linear(channels, 2 * channels)
+        )
         self.first = SO2Convolution(2 * channels, channels, experts)
         self.second = SO2Convolution(channels, channels, experts)
 
@@ -131,7 +138,9 @@ class eSCNMD_Block(nn.Module):  # noqa: N801: as the package spells it
         super().__init__()
         self.norm = Norm()
         self.edge_wise = Edgewise(channels, radial, experts)
-        self.scalars = nn.Sequential(nn.Linear(channels, channels), nn.SiLU(), nn.Linear(channels, 2 * channels))
+        self.scalars = nn.Sequential(
+            nn.Linear(channels, channels), nn.SiLU(), nn.Linear(channels, 2 * channels)
+        )
         self.vectors = nn.Linear(channels, channels, bias=False)
 
     def forward(
@@ -181,9 +190,13 @@ class eSCNMDMoeBackbone(nn.Module):  # noqa: N801
         self.cutoff, self.contact, self.n_species = cutoff, contact, n_species
         self.embedding = nn.Embedding(n_species, channels)
         self.edge_degree = EdgeDegreeEmbedding(channels, radial)
-        self.blocks = nn.ModuleList([eSCNMD_Block(channels, radial, experts) for _ in range(blocks)])
+        self.blocks = nn.ModuleList(
+            [eSCNMD_Block(channels, radial, experts) for _ in range(blocks)]
+        )
         self.routing = nn.Linear(n_species, experts)
-        self.energy = nn.Sequential(nn.Linear(channels, channels), nn.SiLU(), nn.Linear(channels, 1))
+        self.energy = nn.Sequential(
+            nn.Linear(channels, channels), nn.SiLU(), nn.Linear(channels, 1)
+        )
         self.references = ElementReferences(n_species)
         self.register_buffer("frequency", torch.arange(1, radial + 1) * (math.pi / cutoff))
 

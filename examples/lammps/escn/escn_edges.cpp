@@ -98,8 +98,8 @@ struct EdgeToNode : torch::autograd::Function<EdgeToNode> {
         const auto order = order_by_m(message);
         const auto slope = gradients[0].index_select(0, receiver);
         const auto d_message = at::bmm(frame.index_select(1, order), slope);
-        const auto d_frame = at::zeros_like(frame).index_copy(
-            1, order, at::bmm(message, slope.transpose(1, 2)));
+        const auto d_frame =
+            at::zeros_like(frame).index_copy(1, order, at::bmm(message, slope.transpose(1, 2)));
         return {d_message, Tensor(), d_frame, Tensor()};
     }
 };
