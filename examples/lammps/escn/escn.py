@@ -30,7 +30,7 @@ def edge_frames(n: Tensor) -> Tensor:
     helper = torch.where(n[:, 2:].abs() < 0.7, axes[2], axes[0])
     first = helper - (helper * n).sum(1, keepdim=True) * n
     first = first / torch.linalg.vector_norm(first, dim=1, keepdim=True)
-    rotation = torch.stack([first, n, torch.linalg.cross(n, first, dim=1)], dim=1)
+    rotation = torch.stack([first, n, torch.linalg.cross(first, n, dim=1)], dim=1)
     scalar = torch.ones_like(n[:, :1]).unsqueeze(2)
     return torch.cat(
         [
