@@ -84,7 +84,7 @@ class EscnTest(LammpsTest):
     def test_without_the_refresh_before_a_block(self):
         said = self.refusal(spec_with(gather_mode="local"))
         self.assertIn("it reads rows of senders that have to be refreshed", said)
-        self.assertIn("operator escn::node_to_edge at escn.py:", said)
+        self.assertIn("operator escn::node_to_edge (escn.py:", said)
 
     def test_without_the_sum_of_the_composition(self):
         spec = spec_with()
