@@ -24,11 +24,26 @@ class HaloRows {
     HaloRows(const SampleStructure& structure, RowMode mode, RankPart& part)
         : structure_(structure), mode_(mode), part_(part) {}
 
+    /// The row of the image that an edge leads to.
     std::int64_t row_of(std::int64_t edge, int owner_rank, std::int64_t owner_row, int own_rank) {
         const auto atom = structure_.edges.sender[edge];
-        std::array<std::int64_t, 3> shift{0, 0, 0};
-        if (mode_ == RowMode::Raw)
-            std::copy_n(&structure_.edges.cell_shift[3 * edge], 3, shift.begin());
+        if (mode_ == RowMode::Folded) return row_of_atom(atom, owner_rank, owner_row, own_rank);
+        std::array<std::int64_t, 3> shift;
+        std::copy_n(&structure_.edges.cell_shift[3 * edge], 3, shift.begin());
+        return row_of_image(atom, shift, &structure_.edges.shift[3 * edge], owner_rank, owner_row,
+                            own_rank);
+    }
+
+    std::int64_t row_of_atom(std::int64_t atom, int owner_rank, std::int64_t owner_row,
+                             int own_rank) {
+        const double nowhere[3] = {0, 0, 0};
+        return row_of_image(atom, {0, 0, 0}, nowhere, owner_rank, owner_row, own_rank);
+    }
+
+  private:
+    std::int64_t row_of_image(std::int64_t atom, const std::array<std::int64_t, 3>& shift,
+                              const double* translation, int owner_rank, std::int64_t owner_row,
+                              int own_rank) {
         const bool moved = shift != std::array<std::int64_t, 3>{0, 0, 0};
         if (owner_rank == own_rank && !moved) return owner_row;
         const auto next = static_cast<std::int64_t>(part_.atom_of_row.size());
@@ -37,14 +52,12 @@ class HaloRows {
             part_.atom_of_row.push_back(atom);
             part_.rows.halo.push_back({owner_rank, owner_row});
             for (int axis = 0; axis < 3; ++axis)
-                part_.graph.position.push_back(
-                    structure_.positions[3 * atom + axis] +
-                    (mode_ == RowMode::Raw ? structure_.edges.shift[3 * edge + axis] : 0.0));
+                part_.graph.position.push_back(structure_.positions[3 * atom + axis] +
+                                               translation[axis]);
         }
         return found->second;
     }
 
-  private:
     const SampleStructure& structure_;
     RowMode mode_;
     RankPart& part_;
@@ -166,8 +179,9 @@ GraphStorage undecomposed_graph(const SampleStructure& structure) {
     return graph;
 }
 
-std::vector<RankPart> decompose(const SampleStructure& structure, RowMode mode,
+std::vector<RankPart> decompose(const SampleStructure& structure, const ModelCard& card,
                                 const std::vector<int>& rank_of_atom, int ranks) {
+    const bool all_rows = card.distribution().distribution.policy.kind == PolicyKind::GraphParallel;
     std::vector<RankPart> parts(ranks);
     std::vector<std::int64_t> row_of_atom(structure.size());
     for (std::int64_t atom = 0; atom < structure.size(); ++atom) {
@@ -179,7 +193,10 @@ std::vector<RankPart> decompose(const SampleStructure& structure, RowMode mode,
     }
     for (int rank = 0; rank < ranks; ++rank) {
         auto& part = parts[rank];
-        HaloRows halo(structure, mode, part);
+        HaloRows halo(structure, card.rows, part);
+        if (all_rows)
+            for (std::int64_t atom = 0; atom < structure.size(); ++atom)
+                halo.row_of_atom(atom, rank_of_atom[atom], row_of_atom[atom], rank);
         for (std::int64_t edge = 0; edge < structure.edges.size(); ++edge) {
             const auto receiver = structure.edges.receiver[edge];
             if (rank_of_atom[receiver] != rank) continue;
@@ -190,9 +207,18 @@ std::vector<RankPart> decompose(const SampleStructure& structure, RowMode mode,
             part.graph.edge_vector.insert(part.graph.edge_vector.end(),
                                           &structure.edges.vector[3 * edge],
                                           &structure.edges.vector[3 * edge] + 3);
+            if (card.rows == RowMode::Folded) {
+                const auto& edges = structure.edges;
+                part.graph.edge_shift.insert(part.graph.edge_shift.end(), &edges.shift[3 * edge],
+                                             &edges.shift[3 * edge] + 3);
+                part.graph.cell_shift.insert(part.graph.cell_shift.end(),
+                                             &edges.cell_shift[3 * edge],
+                                             &edges.cell_shift[3 * edge] + 3);
+            }
             part.edge_of_edge.push_back(edge);
         }
         part.graph.n_owned = part.rows.owned;
+        part.graph.has_shifts = card.rows == RowMode::Folded;
         for (const auto atom : part.atom_of_row)
             part.graph.species.push_back(structure.species[atom]);
         std::copy_n(structure.cell, 9, part.graph.cell);

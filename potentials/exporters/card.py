@@ -33,6 +33,7 @@ INPUT_ROLES = (
     "charges",
     "total_charge",
     "neighbor_matrix",
+    "neighbor_mask",
     "constant",
 )
 OUTPUT_ROLES = ("atomic_energies", "energy", "forces", "virial", "stress", "charges", "other")
@@ -58,7 +59,17 @@ REQUIRED_KEYS = (
     "ops",
 )
 OPTIONAL_KEYS = ("spec", "reference", "expected_exchanges", "backward_communicates", "triplets")
-REFERENCE_KEYS = ("symbols", "positions", "cell", "pbc", "energy", "energies", "forces", "stress")
+REFERENCE_KEYS = (
+    "symbols",
+    "positions",
+    "cell",
+    "pbc",
+    "energy",
+    "energies",
+    "forces",
+    "stress",
+    "total_charge",
+)
 
 
 class CardError(ValueError):

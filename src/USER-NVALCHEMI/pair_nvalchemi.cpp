@@ -163,6 +163,12 @@ void PairNvalchemi::coeff(int narg, char **arg)
     const std::string publication = nvalchemi::family_citation(impl->session->card().family);
     if (lmp->citeme && !publication.empty()) lmp->citeme->add(publication);
     impl->model_file = arg[2];
+    if (!impl->graph->keeps_far_rows() &&
+        impl->session->card().distribution().distribution.policy.kind ==
+            nvalchemi::PolicyKind::GraphParallel)
+      throw std::runtime_error("distribution spec /core/policy/kind: got \"graph_parallel\", "
+                               "expected \"halo\" (rows of atoms that are not ghosts of a rank are "
+                               "kept by pair style nvalchemi, not by nvalchemi/kk)");
     impl->configure_graph(nvalchemi::map_types({arg + 3, arg + narg}, atom->ntypes,
                                                impl->session->card().species, under_hybrid));
   } catch (const std::exception &refusal) {
@@ -276,9 +282,18 @@ void PairNvalchemi::rebuild_rows()
   }
   stop_together(outcome);
 
+  const MPI_Comm comm_of_rows = impl->exchange->communicator();
+  const std::int64_t n_owned = impl->graph->n_owned();
+  if (impl->graph->settings().all_rows) {
+    std::vector<std::int64_t> ids;
+    for (std::int64_t row = 0; row < n_owned; ++row)
+      ids.push_back(atom->tag ? atom->tag[impl->graph->atom_of_row(row)] : 0);
+    impl->graph->name_rows(nvalchemi::gather_rows(comm_of_rows, ids));
+    for (const nvalchemi::GhostHome &home : nvalchemi::homes_of_all_rows(comm_of_rows, n_owned))
+      homes.push_back(home);
+  }
   nvalchemi::HaloRows rows =
-      nvalchemi::build_halo_rows(impl->exchange->communicator(), impl->graph->n_owned(), homes,
-                                 impl->graph->settings().folded);
+      nvalchemi::build_halo_rows(comm_of_rows, n_owned, homes, impl->graph->settings().folded);
   impl->graph->place_ghosts(rows.row_of_ghost, rows.plan.total_rows);
   impl->exchange->set_plan(std::move(rows.plan));
   impl->rows_ready = true;
@@ -297,6 +312,8 @@ Evaluation PairNvalchemi::evaluate()
   const double start = platform::walltime();
   const double exchanged = exchange.seconds();
   double graph_done = start;
+
+  if (impl->graph->settings().replicates_geometry) impl->graph->replicate(atoms, exchange);
 
   Evaluation evaluation;
   nvalchemi::RankOutcome outcome;
@@ -344,6 +361,12 @@ void PairNvalchemi::accumulate(const Evaluation &evaluation)
   ResultTargets targets;
   targets.f = atom->f;
   targets.ghosts_go_home = force->newton_pair != 0;
+
+  // gradients of replicated positions are summed over ranks once, here: not by LAMMPS as well
+
+  if (impl->graph->settings().replicates_geometry &&
+      impl->session->card().forces != nvalchemi::ForceSource::EdgeVectors)
+    targets.ghosts_go_home = false;
   if (eflag_global) targets.energy = &eng_vdwl;
   if (vflag_global) targets.virial = virial;
   if (eflag_atom) targets.eatom = eatom;
@@ -392,10 +415,13 @@ void PairNvalchemi::report_setup()
   const std::string decomposition = nvalchemi::describe_decomposition(
       impl->exchange->communicator(), rows, impl->exchange->transport_name(),
       impl->exchange->records());
+  const std::string hint =
+      nvalchemi::hint_at_graph_parallel(impl->exchange->communicator(), rows, impl->session->card(),
+                                        impl->session->planned_exchanges().size());
   if (comm->me != 0) return;
   if (impl->options.verbose > 0)
     utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
-                            decomposition +
+                            decomposition + hint +
                             (impl->options.verbose > 1 ? impl->session->listing() : std::string()));
   for (const std::string &doubt : nvalchemi::doubtful_masses(impl->session->card(), types))
     error->warning(FLERR, PREFIX + doubt);

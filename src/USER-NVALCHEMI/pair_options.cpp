@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 namespace nvalchemi {
@@ -12,7 +13,8 @@ namespace nvalchemi {
 namespace {
 
 constexpr char KEYWORDS[] =
-    "device, halo_comm, card, spec, lenient, ops, threads, selftest, exclusions, centroid, verbose";
+    "device, halo_comm, card, spec, lenient, ops, charge, threads, selftest, exclusions, centroid, "
+    "verbose";
 
 /* ---------------------------------------------------------------------- */
 
@@ -47,6 +49,22 @@ std::string device(const std::string &value)
   const bool numbered = value.rfind("cuda:", 0) == 0 && is_number(value.substr(5));
   if (value == "auto" || value == "cpu" || value == "cuda" || numbered) return value;
   refuse("device", value, "auto, cpu, cuda or cuda:N");
+}
+
+/* ---------------------------------------------------------------------- */
+
+double charge(const std::string &value)
+{
+  std::size_t used = 0;
+  double number = 0.0;
+  try {
+    number = std::stod(value, &used);
+  } catch (const std::exception &) {
+    used = std::string::npos;
+  }
+  if (used != value.size() || !std::isfinite(number))
+    refuse("charge", value, "the total charge of the system, a number in e");
+  return number;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -106,6 +124,8 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
       options.lenient_spec = choose(keyword, value, "yes", "no");
     else if (keyword == "ops")
       options.operator_libraries.push_back(value);
+    else if (keyword == "charge")
+      options.total_charge = charge(value);
     else if (keyword == "threads")
       options.threads = threads(value);
     else if (keyword == "selftest")

@@ -73,6 +73,14 @@ TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
         },
         "keyword halo_comm: got 'cuda', expected auto, mpi, mpi/device or nccl");
     expect_failure([] { parse_pair_options({"threads", "-1"}); }, "keyword threads: got '-1'");
+    EXPECT_EQ(parse_pair_options({"charge", "-2.5"}).total_charge, -2.5);
+    EXPECT_EQ(parse_pair_options({}).total_charge, std::nullopt);
+    for (const char* wrong : {"one", "1e", "inf", "nan", ""})
+        expect_failure(
+            [&] {
+                parse_pair_options({"charge", wrong});
+            },
+            "expected the total charge of the system, a number in e");
     expect_failure([] { parse_pair_options({"selftest", "maybe"}); }, "expected yes or no");
     expect_failure(
         [] {
