@@ -13,6 +13,7 @@ In bohr and Hartree inside; edge vectors in Angstrom, energies in eV outside.
 import torch
 from torch import Tensor, nn
 
+
 def switch(r: Tensor, cutoff: float) -> Tensor:
     """1 up to one bohr below the cutoff, 0 from it on, a polynomial of degree 5 between: torch-dftd's
     smoothing "poly", twice differentiable everywhere."""

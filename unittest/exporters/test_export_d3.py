@@ -14,7 +14,6 @@ import torch
 from support import EXPORTERS, FIXTURES, REPOSITORY, PluginTools
 
 # isort: split
-from card import read_archive
 from evaluate import evaluate, rattled_rocksalt, structure
 
 try:
