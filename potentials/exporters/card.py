@@ -57,7 +57,14 @@ REQUIRED_KEYS = (
     "forces",
     "ops",
 )
-OPTIONAL_KEYS = ("spec", "reference", "expected_exchanges", "backward_communicates", "triplets")
+OPTIONAL_KEYS = (
+    "spec",
+    "reference",
+    "expected_exchanges",
+    "backward_communicates",
+    "inner_cutoffs",
+    "triplets",
+)
 REFERENCE_KEYS = ("symbols", "positions", "cell", "pbc", "energy", "energies", "forces", "stress")
 
 

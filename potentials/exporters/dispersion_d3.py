@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 
 def switch(r: Tensor, cutoff: float) -> Tensor:
-    """1 up to one bohr below the cutoff, 0 from it on, a polynomial of degree 5 between: torch-dftd's
-    smoothing "poly", twice differentiable everywhere."""
+    """1 up to one bohr below the cutoff, 0 from it on, a polynomial of degree 5 between: the
+    smoothing "poly" of torch-dftd, twice differentiable everywhere."""
     x = (cutoff - r).clamp(0.0, 1.0)
     return x.pow(3) * (10.0 + x * (6.0 * x - 15.0))
 
