@@ -87,7 +87,9 @@ void compare_with_parts(const std::vector<ArchiveToCompose>& parts, Session& com
     auto difference = evaluate_whole(composed, system);
     const double energy_scale = std::max(1.0, std::abs(difference.energy));
     const double force_scale = std::max(1.0, largest(difference.forces));
-    bool rounds = composed.precision() == "float32";
+    const double virial_scale =
+        std::max(1.0, largest({difference.virial, difference.virial + 9}));
+    bool rounds = composed.precision() == "float32", have_virials = difference.has_virial;
     for (const auto& part : parts) {
         auto options = part.options;
         options.device = "cpu";
@@ -95,19 +97,24 @@ void compare_with_parts(const std::vector<ArchiveToCompose>& parts, Session& com
         Session alone(part.bytes, options);
         rounds |= alone.card().dtype == "float32";
         const auto found = evaluate_whole(alone, in_card(system, composed.card(), alone.card()));
+        have_virials &= found.has_virial;
         difference.energy -= found.energy;
         for (std::size_t k = 0; k < found.forces.size(); ++k)
             difference.forces[k] -= found.forces[k];
+        for (int k = 0; k < 9; ++k) difference.virial[k] -= found.virial[k];
     }
     result.energy_difference = std::abs(difference.energy);
     result.force_difference = largest(difference.forces);
+    const std::vector<double> virial(difference.virial, difference.virial + 9);
+    if (have_virials) result.virial_difference = largest(virial);
     const double allowed = rounds ? 1e-4 : 1e-10;
     if (result.energy_difference <= allowed * energy_scale &&
-        result.force_difference <= allowed * force_scale)
+        result.force_difference <= allowed * force_scale &&
+        result.virial_difference <= allowed * virial_scale)
         return;
     char numbers[96];
-    std::snprintf(numbers, sizeof numbers, "%.3g eV and %.3g eV/Angstrom", result.energy_difference,
-                  result.force_difference);
+    std::snprintf(numbers, sizeof numbers, "%.3g eV, %.3g eV/Angstrom and %.3g eV (virial)",
+                  result.energy_difference, result.force_difference, result.virial_difference);
     throw ModelError("compose: the composition differs from the sum of its parts by " +
                      std::string(numbers) +
                      " on a small structure; a part uses something that its card does not say. "

@@ -24,6 +24,7 @@ struct ComposedArchive {
     /// eV/Angstrom; negative where a part cannot be evaluated alone, as it reads another's charges.
     double energy_difference = -1;
     double force_difference = -1;
+    double virial_difference = -1;  ///< eV; negative too where a model has no virial
 };
 
 /// One archive whose energies are the sums of the parts' energies. It is loaded, run in parts and

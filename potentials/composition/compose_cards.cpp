@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
-#include "potentials/energy_unit.hpp"
 #include "spec/compose_mlip_specs.hpp"
 #include "spec/json_value.hpp"
 #include "spec/write_mlip_spec.hpp"
@@ -20,37 +20,25 @@ using Json = nlohmann::ordered_json;
 
 [[noreturn]] void refuse(const std::string& text) { throw std::runtime_error("compose: " + text); }
 
-std::string differing(const CompositionPart& left, const std::string& got_left,
-                      const CompositionPart& right, const std::string& got_right) {
-    return "got " + in_quotes(got_left) + " of '" + left.card.name + "' and " +
-           in_quotes(got_right) + " of '" + right.card.name + "', expected one for all parts";
-}
-
 const char* name_of(ForceSource forces) {
     if (forces == ForceSource::EdgeVectors) return "edge_vectors";
     return forces == ForceSource::Positions ? "positions" : "model";
 }
 
-/// One derivative gives the forces of all parts.
-void check_forces(const std::vector<CompositionPart>& parts) {
-    const std::string remedy =
-        "; add such models in LAMMPS's input, with pair_style hybrid/overlay";
+/// Who differentiates: the plugin with respect to edge vectors, where all parts see them; else with
+/// respect to positions; and the composition itself where a part returns forces of its own.
+ForceSource common_forces(const std::vector<CompositionPart>& parts) {
+    auto forces = ForceSource::EdgeVectors;
     for (const auto& part : parts) {
-        if (part.card.forces == ForceSource::Model)
-            refuse("'" + part.card.name +
-                   "' returns forces (its card's \"forces\" is \"model\"), expected models whose "
-                   "energies are differentiated" +
-                   remedy);
-        if (part.card.forces != parts[0].card.forces)
-            refuse("/forces: " + differing(parts[0], name_of(parts[0].card.forces), part,
-                                           name_of(part.card.forces)) +
-                   remedy);
-        if (part.card.rows != parts[0].card.rows)
-            refuse("/rows: " +
-                   differing(parts[0], parts[0].card.rows == RowMode::Raw ? "raw" : "folded", part,
-                             part.card.rows == RowMode::Raw ? "raw" : "folded") +
-                   remedy);
+        if (part.card.forces == ForceSource::Model) return ForceSource::Model;
+        if (part.card.forces == ForceSource::Positions) forces = ForceSource::Positions;
     }
+    return forces;
+}
+
+bool has_virial(const ModelCard& card) {
+    return card.forces != ForceSource::Model || card.find_output(OutputRole::Virial) ||
+           card.find_output(OutputRole::Stress);
 }
 
 std::vector<std::string> common_species(const std::vector<CompositionPart>& parts) {
@@ -111,15 +99,21 @@ MLIPSpec renamed_outputs(const CompositionPart& part) {
     for (const auto& [name, kind] : kinds) spec.output_kinds[renamed_output(part, name)] = kind;
     if (spec.node_energy_key) spec.node_energy_key = renamed_output(part, *spec.node_energy_key);
     if (spec.node_virial_key) spec.node_virial_key = renamed_output(part, *spec.node_virial_key);
-    // the composition's energies are differentiated, whatever its parts' were meant for
-    if (spec.compile) spec.compile->force_strategy = ForceStrategy::FrameworkFromNodeEnergy;
     return spec;
 }
 
-MLIPSpec merged_spec(const std::vector<CompositionPart>& parts) {
-    auto spec = renamed_outputs(parts[0]);
-    for (std::size_t k = 1; k < parts.size(); ++k) spec = merge(spec, renamed_outputs(parts[k]));
-    return spec;
+MLIPSpec merged_spec(const std::vector<CompositionPart>& parts, const CommonFacts& facts) {
+    // who differentiates the composition is not for its parts to say
+    const auto strategy = facts.forces == ForceSource::Model
+                              ? ForceStrategy::ModelInternal
+                              : ForceStrategy::FrameworkFromNodeEnergy;
+    std::optional<MLIPSpec> merged;
+    for (const auto& part : parts) {
+        auto spec = renamed_outputs(part);
+        if (spec.compile) spec.compile->force_strategy = strategy;
+        merged = merged ? merge(*merged, spec) : spec;
+    }
+    return *merged;
 }
 
 /// The record of an input in its part's card, without what the composition does for the part.
@@ -144,26 +138,34 @@ Json inputs(const std::vector<CompositionPart>& parts, const CommonFacts& facts)
     Json result;
     result["species"] = {{"role", "species_index"}};
     result["edge_index"] = {{"role", "edge_index"}};
-    result["edge_vectors"] = {{"role", "edge_vectors"}};
+    if (facts.forces == ForceSource::EdgeVectors) {
+        result["edge_vectors"] = {{"role", "edge_vectors"}};
+    } else {
+        result["positions"] = {{"role", "positions"}};
+        result["edge_shifts"] = {{"role", "edge_shifts"}};
+    }
+    if (facts.needs_volume) result["cell"] = {{"role", "cell"}};
     if (facts.owned_rows) result["n_owned"] = {{"role", "n_owned"}};
     for (const auto& part : parts) {
         for (const auto* input : inputs_of(part.card)) {
             if (!is_from_outside(*input, facts)) continue;
             const auto record = outside_record(part, *input);
             auto& entry = result[input_key(*input)];
-            const bool differentiable = entry.value("requires_grad", false);
             if (entry.is_null()) entry = record;
-            if (differentiable || record.value("requires_grad", false))
-                entry["requires_grad"] = true;
+            if (record.value("requires_grad", false)) entry["requires_grad"] = true;
         }
     }
     return result;
 }
 
-Json outputs(const std::vector<CompositionPart>& parts) {
+Json outputs(const std::vector<CompositionPart>& parts, const CommonFacts& facts) {
     Json result;
     result["atomic_energies"] = {
         {"role", "atomic_energies"}, {"kind", "per_node"}, {"shape", "(rows)"}};
+    if (facts.forces == ForceSource::Model)
+        result["forces"] = {{"role", "forces"}, {"kind", "per_node"}, {"shape", "(rows,3)"}};
+    if (facts.virial)
+        result["virial"] = {{"role", "virial"}, {"kind", "per_graph"}, {"shape", "(3,3)"}};
     bool has_charges = false;
     for (const auto& part : parts) {
         const auto card = Json::parse(part.card_text);
@@ -213,15 +215,21 @@ std::optional<std::int64_t> exchanges(const std::vector<CompositionPart>& parts)
 
 CommonFacts common_facts(const std::vector<CompositionPart>& parts) {
     if (parts.size() < 2) refuse("got one model, expected two or more");
-    check_forces(parts);
     CommonFacts facts;
+    facts.forces = common_forces(parts);
+    const bool internal = facts.forces == ForceSource::Model;
+    facts.virial = internal && std::all_of(parts.begin(), parts.end(),
+                                           [](const auto& part) { return has_virial(part.card); });
     facts.species = common_species(parts);
     facts.dtype = "float32";
     for (const auto& part : parts) {
         facts.cutoff = std::max(facts.cutoff, part.card.cutoff);
         if (part.card.dtype == "float64") facts.dtype = "float64";
         facts.owned_rows |= part.card.find_input(InputRole::NOwned) != nullptr;
+        facts.needs_volume |= facts.virial && part.card.forces == ForceSource::Model &&
+                              !part.card.find_output(OutputRole::Virial);
     }
+    facts.owned_rows |= internal;  // their sum is what the composition differentiates
     for (const auto& part : parts)
         if (part.card.find_input(InputRole::NeighborMatrix) && part.card.cutoff < facts.cutoff)
             refuse("'" + part.card.name +
@@ -238,7 +246,8 @@ void name_parts(std::vector<CompositionPart>& parts) {
         std::string stem;
         for (const char letter : part.card.name)
             stem += std::isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
-        if (stem.empty() || std::isdigit(static_cast<unsigned char>(stem[0]))) stem = "part_" + stem;
+        const bool taken = stem.empty() || stem == "forward" || stem == "training";
+        if (taken || std::isdigit(static_cast<unsigned char>(stem[0]))) stem = "part_" + stem;
         part.name = stem;
         for (int copy = 2; !used.insert(part.name).second; ++copy)
             part.name = stem + "_" + std::to_string(copy);
@@ -311,11 +320,11 @@ std::string compose_cards(const std::vector<CompositionPart>& parts, const Commo
     card["forward"] = {{"style", "dict"}, {"arguments", Json::array()}};
     card["inputs"] = inputs(parts, facts);
     card["edges"] = {{"list", "full"}, {"receiver_row", 0}, {"sender_row", 1}};
-    card["rows"] = parts[0].card.rows == RowMode::Raw ? "raw" : "folded";
-    card["outputs"] = outputs(parts);
-    card["forces"] = name_of(parts[0].card.forces);
+    card["rows"] = facts.forces == ForceSource::EdgeVectors ? "folded" : "raw";
+    card["outputs"] = outputs(parts, facts);
+    card["forces"] = name_of(facts.forces);
     card["ops"] = operator_libraries(parts);
-    card["spec"] = Json::parse(write_mlip_spec(merged_spec(parts)));
+    card["spec"] = Json::parse(write_mlip_spec(merged_spec(parts, facts)));
     if (const auto count = exchanges(parts); count && !facts.charge_source)
         card["expected_exchanges"] = *count;
     const auto any = [&](bool ModelCard::*flag) {

@@ -15,6 +15,9 @@ struct CommonFacts {
     std::vector<std::string> species;  ///< that every part knows, in the first part's order
     double cutoff = 0;                 ///< the largest
     std::string dtype;                 ///< the widest
+    ForceSource forces = ForceSource::EdgeVectors;  ///< of the composition
+    bool virial = false;               ///< the composition returns one
+    bool needs_volume = false;         ///< a part returns a stress that goes into it
     bool owned_rows = false;           ///< energies are taken of owned rows alone
     std::optional<std::size_t> charge_source;  ///< the part that computes charges for others
 };

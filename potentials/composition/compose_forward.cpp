@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <sstream>
-#include <stdexcept>
 
 #include "potentials/card/card_shape.hpp"
 #include "potentials/composition/compose_cards.hpp"
@@ -33,20 +32,32 @@ class ForwardText {
     std::string write() {
         line("def forward(self, data: Dict[str, Tensor]) -> Dict[str, Tensor]:", 0);
         line("species = data[\"species\"]");
-        edges_["" + exact(facts_.cutoff)] = "";
         line("edge_index = data[\"edge_index\"]");
-        line("edge_vectors = data[\"edge_vectors\"]");
+        write_edge_vectors();
+        edges_[exact(facts_.cutoff)] = "";
         // whoever computes charges comes before those that read them
         if (facts_.charge_source) call(*facts_.charge_source);
         for (std::size_t k = 0; k < parts_.size(); ++k)
             if (facts_.charge_source != k) call(k);
         add_up();
+        if (facts_.forces == ForceSource::Model) add_forces();
+        line("return sums");
         return text_.str();
     }
 
   private:
     void line(const std::string& text, int indent = 1) {
         text_ << std::string(4 * static_cast<std::size_t>(indent), ' ') << text << "\n";
+    }
+
+    void write_edge_vectors() {
+        if (facts_.forces == ForceSource::EdgeVectors) {
+            line("edge_vectors = data[\"edge_vectors\"]");
+            return;
+        }
+        line("positions = data[\"positions\"]");
+        line("edge_vectors = torch.index_select(positions, 0, edge_index[1]) - "
+             "torch.index_select(positions, 0, edge_index[0]) + data[\"edge_shifts\"]");
     }
 
     /// Suffix of the variables that hold the edges within `cutoff`; they are written when they are
@@ -109,10 +120,6 @@ class ForwardText {
     std::string constant(const CompositionPart& part, const InputSpec& input, std::size_t number) {
         const auto& value = *input.value;
         const auto shape = input.shape.value_or(value.shape);
-        if (std::any_of(shape.begin(), shape.end(), [](auto extent) { return extent < 0; }))
-            throw std::runtime_error("compose: input '" + input.key + "' of '" + part.card.name +
-                                     "' is a constant with a number for each row or edge, expected "
-                                     "one of fixed shape");
         if (input.key.empty() && value.is_scalar && !input.shape) {
             if (value.kind == ElementKind::Boolean) return value.numbers[0] != 0 ? "True" : "False";
             if (value.kind == ElementKind::Integer)
@@ -224,13 +231,19 @@ class ForwardText {
             arguments += argument.role == InputRole::Dict ? "in_" + part.name
                                                           : in(part, argument, suffix, number++);
         }
-        line("out_" + part.name + " = self." + part.name + "(" + arguments + ")");
+        line("out_" + part.name + " = self." + part.name + ".forward(" + arguments + ")");
         if (part.returns != ReturnForm::DictOfOptional) return;
         for (const auto& output : part.card.outputs) {
-            if (!is_handed_on(output)) continue;
+            if (!is_handed_on(output) && !is_summed(part, output)) continue;
             line(out(part, output) + " = out_" + part.name + "[\"" + output.key + "\"]");
             line("assert " + out(part, output) + " is not None");
         }
+    }
+
+    static bool is_summed(const CompositionPart& part, const OutputSpec& output) {
+        return part.card.forces == ForceSource::Model &&
+               (output.role == OutputRole::Forces || output.role == OutputRole::Virial ||
+                output.role == OutputRole::Stress);
     }
 
     /// The rows of a part's output that count: all, or the owned ones where a part may return no
@@ -244,12 +257,8 @@ class ForwardText {
         std::string sum;
         for (const auto& part : parts_) {
             const auto& output = *part.card.find_output(OutputRole::AtomicEnergies);
-            auto value = "torch.reshape(" + rows_of(out(part, output)) + ", [-1])";
-            if (part.card.dtype != facts_.dtype)
-                value += ".to(" + std::to_string(dtype_number(facts_.dtype)) + ")";
-            const double unit = ev_per_energy_unit(part.card);
-            if (unit != 1.0) value += " * " + exact(unit);
-            line("energies_" + part.name + " = " + value);
+            line("energies_" + part.name + " = " +
+                 in_ev(part, "torch.reshape(" + rows_of(out(part, output)) + ", [-1])"));
             sum += (sum.empty() ? "" : " + ") + std::string("energies_") + part.name;
         }
         line("sums: Dict[str, Tensor] = {\"atomic_energies\": " + sum + "}");
@@ -262,7 +271,53 @@ class ForwardText {
                 line("sums[\"" + output_key(part, output) + "\"] = " + value);
             }
         }
-        line("return sums");
+    }
+
+    std::string in_ev(const CompositionPart& part, std::string value) const {
+        if (part.card.dtype != facts_.dtype)
+            value += ".to(" + std::to_string(dtype_number(facts_.dtype)) + ")";
+        const double unit = ev_per_energy_unit(part.card);
+        if (unit != 1.0) value += " * " + exact(unit);
+        return value;
+    }
+
+    /// -dE/dstrain that a part returns, as a 3 x 3 matrix.
+    std::string virial_of(const CompositionPart& part) const {
+        const auto* virial = part.card.find_output(OutputRole::Virial);
+        const auto& output = virial ? *virial : *part.card.find_output(OutputRole::Stress);
+        const auto value = in_ev(part, "torch.reshape(" + out(part, output) + ", [3, 3])");
+        const std::string sign = output.minus_dE_dstrain ? "" : "-";
+        return sign + "(" + value + ")" + (virial ? "" : " * volume");
+    }
+
+    /// Forces and virials that parts return, and the derivatives of the other parts' energies: one
+    /// gradient of their sum over this rank's atoms.
+    void add_forces() {
+        std::string energies, forces, virials;
+        const auto add = [](std::string& sum, const std::string& term) {
+            sum += (sum.empty() ? "" : " + ") + term;
+        };
+        if (facts_.needs_volume) line("volume = torch.abs(torch.det(data[\"cell\"]))");
+        for (const auto& part : parts_) {
+            if (part.card.forces != ForceSource::Model) {
+                add(energies, "torch.sum(energies_" + part.name + ")");
+                continue;
+            }
+            add(forces, "(" + in_ev(part, out(part, *part.card.find_output(OutputRole::Forces))) +
+                            ")");
+            if (facts_.virial) add(virials, virial_of(part));
+        }
+        if (!energies.empty()) {
+            line("slopes = torch.autograd.grad([" + energies + "], [positions, edge_vectors])");
+            for (const char* number : {"0", "1"}) {
+                line(std::string("slope_") + number + " = slopes[" + number + "]");
+                line(std::string("assert slope_") + number + " is not None");
+            }
+            forces += " - slope_0";
+            virials += " - torch.sum(edge_vectors.unsqueeze(2) * slope_1.unsqueeze(1), [0])";
+        }
+        line("sums[\"forces\"] = " + forces);
+        if (facts_.virial) line("sums[\"virial\"] = " + virials);
     }
 
     const std::vector<CompositionPart>& parts_;
