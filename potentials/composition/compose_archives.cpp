@@ -87,8 +87,7 @@ void compare_with_parts(const std::vector<ArchiveToCompose>& parts, Session& com
     auto difference = evaluate_whole(composed, system);
     const double energy_scale = std::max(1.0, std::abs(difference.energy));
     const double force_scale = std::max(1.0, largest(difference.forces));
-    const double virial_scale =
-        std::max(1.0, largest({difference.virial, difference.virial + 9}));
+    const double virial_scale = std::max(1.0, largest({difference.virial, difference.virial + 9}));
     bool rounds = composed.precision() == "float32", have_virials = difference.has_virial;
     for (const auto& part : parts) {
         auto options = part.options;
@@ -166,15 +165,14 @@ ComposedArchive compose_archives(const std::vector<ArchiveToCompose>& archives,
     for (const auto& archive : archives) {
         const auto& path = archive.options.path;
         CompositionPart part;
-        part.card_text =
-            archive.options.card_text
-                ? *archive.options.card_text
-                : read_embedded_card(archive.bytes, path)
-                      .value_or("");
+        part.card_text = archive.options.card_text
+                             ? *archive.options.card_text
+                             : read_embedded_card(archive.bytes, path).value_or("");
         if (part.card_text.empty())
-            throw ModelError(path + ": got an archive without a model card, expected the extra "
-                                    "file 'nvalchemi.json' inside it or a file NAME.card.json "
-                                    "beside it");
+            throw ModelError(path +
+                             ": got an archive without a model card, expected the extra "
+                             "file 'nvalchemi.json' inside it or a file NAME.card.json "
+                             "beside it");
         part.card = parse_model_card(part.card_text, path + ":nvalchemi.json",
                                      archive.options.spec_reading);
         load_operator_libraries(archive.options.operator_libraries);

@@ -76,8 +76,8 @@ std::optional<std::size_t> charge_source(const std::vector<CompositionPart>& par
 
 /// Outputs of the framework's own names stand for roles, and keep them.
 std::string renamed_output(const CompositionPart& part, const std::string& name) {
-    static const std::set<std::string> framework{"energy",  "forces", "stress",         "virial",
-                                                 "charges", "atomic_energies"};
+    static const std::set<std::string> framework{"energy", "forces",  "stress",
+                                                 "virial", "charges", "atomic_energies"};
     if (framework.count(name) > 0) return name;
     for (const auto& output : part.card.outputs)
         if (output.key == name && output.role == OutputRole::AtomicEnergies)

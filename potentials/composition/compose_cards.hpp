@@ -16,10 +16,10 @@ struct CommonFacts {
     double cutoff = 0;                 ///< the largest
     std::string dtype;                 ///< the widest
     ForceSource forces = ForceSource::EdgeVectors;  ///< of the composition
-    bool virial = false;               ///< the composition returns one
-    bool needs_volume = false;         ///< a part returns a stress that goes into it
-    bool owned_rows = false;           ///< energies are taken of owned rows alone
-    std::optional<std::size_t> charge_source;  ///< the part that computes charges for others
+    bool virial = false;                            ///< the composition returns one
+    bool needs_volume = false;                      ///< a part returns a stress that goes into it
+    bool owned_rows = false;                        ///< energies are taken of owned rows alone
+    std::optional<std::size_t> charge_source;       ///< the part that computes charges for others
 };
 
 /// Throws std::runtime_error where the parts do not go together.

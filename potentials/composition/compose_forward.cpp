@@ -56,8 +56,9 @@ class ForwardText {
             return;
         }
         line("positions = data[\"positions\"]");
-        line("edge_vectors = torch.index_select(positions, 0, edge_index[1]) - "
-             "torch.index_select(positions, 0, edge_index[0]) + data[\"edge_shifts\"]");
+        line(
+            "edge_vectors = torch.index_select(positions, 0, edge_index[1]) - "
+            "torch.index_select(positions, 0, edge_index[0]) + data[\"edge_shifts\"]");
     }
 
     /// Suffix of the variables that hold the edges within `cutoff`; they are written when they are
@@ -129,8 +130,8 @@ class ForwardText {
         const auto dtype = value.kind == ElementKind::Boolean   ? "bool"
                            : value.kind == ElementKind::Integer ? "int64"
                                                                 : part.card.dtype;
-        return add_table(
-            {"constant_" + std::to_string(number) + "_of_" + part.name, value.numbers, shape, dtype});
+        return add_table({"constant_" + std::to_string(number) + "_of_" + part.name, value.numbers,
+                          shape, dtype});
     }
 
     std::string charges(const CompositionPart& part) const {
@@ -303,8 +304,8 @@ class ForwardText {
                 add(energies, "torch.sum(energies_" + part.name + ")");
                 continue;
             }
-            add(forces, "(" + in_ev(part, out(part, *part.card.find_output(OutputRole::Forces))) +
-                            ")");
+            add(forces,
+                "(" + in_ev(part, out(part, *part.card.find_output(OutputRole::Forces))) + ")");
             if (facts_.virial) add(virials, virial_of(part));
         }
         if (!energies.empty()) {

@@ -49,8 +49,8 @@ enum class Content {
 struct TensorFacts {
     std::vector<Dim> dims;
     Content content = Content::Data;
-    int index_dim = -1;               ///< of Content::EdgeIndex
-    int receiver_at = -1;             ///< of Content::EdgeIndex: where receivers are along index_dim
+    int index_dim = -1;    ///< of Content::EdgeIndex
+    int receiver_at = -1;  ///< of Content::EdgeIndex: where receivers are along index_dim
     Space selects_from = SPACE_NONE;  ///< of a selection: whose positions they are
     bool starts_stale = false;        ///< an input whose halo rows differ from their owners' rows
     bool is_position = false;         ///< input positions: a halo row carries its image's shift

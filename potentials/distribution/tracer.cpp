@@ -359,12 +359,11 @@ std::vector<AbstractPtr> abstract_arguments(const ModelCard& card, TraceBuilder&
         const auto& left = first.inputs.bound[k];
         const auto& right = second.inputs.bound[k];
         if (left.value.isTensor())
-            values.push_back(
-                builder.add_input(left.value, right.value,
-                                  facts_of_input(left.spec->role, left.value.toTensor(), first,
-                                                 card.receiver_row),
-                                  left.spec->role == InputRole::SpeciesIndex ||
-                                      left.spec->role == InputRole::SpeciesOneHot));
+            values.push_back(builder.add_input(
+                left.value, right.value,
+                facts_of_input(left.spec->role, left.value.toTensor(), first, card.receiver_row),
+                left.spec->role == InputRole::SpeciesIndex ||
+                    left.spec->role == InputRole::SpeciesOneHot));
         else
             values.push_back(fixed_value(left.value));
     }

@@ -19,9 +19,9 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "unittest" / "mpi"))
 
-import own_environment  # noqa: E402, F401  (starts anew under the package's Python if need be)
 import matplotlib  # noqa: E402
 import numpy as np  # noqa: E402
+import own_environment  # noqa: E402, F401  (starts anew under the package's Python if need be)
 from comparison import (  # noqa: E402
     Settings,
     alone_in_lammps_frame,

@@ -147,8 +147,9 @@ def forward(self, one_hot: Tensor, pairs: Tensor, vectors: Tensor, scale: float)
                          "{'role': 'edge_vectors'}, {'role': 'constant', 'value': 0.7}]}");
     const auto begin = card.find("\"inputs\""), end = card.find("\"edges\"");
     card.replace(begin, end - begin, "\"inputs\": {}, ");
-    card = replaced(card, "'energies': {'role': 'atomic_energies', 'kind': 'per_node', 'shape': "
-                          "'(rows)'}",
+    card = replaced(card,
+                    "'energies': {'role': 'atomic_energies', 'kind': 'per_node', 'shape': "
+                    "'(rows)'}",
                     "'1': {'role': 'atomic_energies', 'kind': 'per_node', 'shape': '(rows,1)'}");
 
     expect_right_in_parts({archive(kTwoLayers), archive(positional, with_cutoff("4.0", card))});
@@ -158,14 +159,13 @@ TEST(Composition, PartsMayReturnDictionariesOfOptionals) {
     auto optional = kOneLayer;
     optional = rewritten(optional, "-> Dict[str, Tensor]", "-> Dict[str, Optional[Tensor]]");
     optional = rewritten(optional, "    return {'energies': torch.tanh(h).sum(1) * 0.5}",
-                        "    out: Dict[str, Optional[Tensor]] = {'energies': torch.tanh(h).sum(1)}"
-                        "\n    return out");
+                         "    out: Dict[str, Optional[Tensor]] = {'energies': torch.tanh(h).sum(1)}"
+                         "\n    return out");
     expect_right_in_parts({archive(kTwoLayers), archive(optional)});
 }
 
 TEST(Composition, AddsPartsOfOtherUnitsAndPrecisions) {
-    const auto hartree =
-        replaced(scripted_card(), "'energy': 'eV'", "'energy': 'Hartree'");
+    const auto hartree = replaced(scripted_card(), "'energy': 'eV'", "'energy': 'Hartree'");
     EXPECT_LT(compose_archives({archive(kOneLayer), archive(kOneLayer, hartree)}, "sum")
                   .energy_difference,
               1e-10);
@@ -178,14 +178,15 @@ def forward(self, data: Dict[str, Tensor]) -> Dict[str, Tensor]:
     h = torch.zeros([data['types'].size(0)], dtype=x.dtype)
     return {'energies': h.index_add(0, data['edge_index'][0], f)}
 )";
-    single = archive(network, replaced(scripted_card(), "'dtype': 'float64'",
-                                       "'dtype': 'float32'"));
+    single =
+        archive(network, replaced(scripted_card(), "'dtype': 'float64'", "'dtype': 'float32'"));
     const auto composed = compose_archives({archive(kOneLayer), single}, "sum");
     EXPECT_EQ(parse_model_card(composed.card, "c.json").dtype, "float64");
     EXPECT_LT(composed.energy_difference, 1e-4);
 }
 
-// --- models that return forces, or see positions ----------------------------------------------------
+// --- models that return forces, or see positions
+// ----------------------------------------------------
 
 const std::string kPositions = R"(
 def forward(self, data: Dict[str, Tensor]) -> Dict[str, Tensor]:
@@ -274,7 +275,7 @@ const std::string kCoulomb = R"(
 
 std::string network(const std::string& body, const std::string& result) {
     return rewritten(message_network(body), "    return {'energies': torch.tanh(h).sum(1) * 0.5}",
-                    "    return {" + result + "}");
+                     "    return {" + result + "}");
 }
 
 ArchiveToCompose charge_producer() {
@@ -310,18 +311,20 @@ TEST(Composition, WiresChargesWithGradientsThroughThem) {
     }
 }
 
-// --- the card -------------------------------------------------------------------------------------
+// --- the card
+// -------------------------------------------------------------------------------------
 
 ModelCard card_of(const std::vector<std::string>& cards) {
     std::vector<CompositionPart> parts;
-    for (const auto& text : cards) parts.push_back({parse_model_card(text, "c.json"), text, {}, ""});
+    for (const auto& text : cards)
+        parts.push_back({parse_model_card(text, "c.json"), text, {}, ""});
     name_parts(parts);
     return parse_model_card(compose(parts, "sum").card, "sum.json");
 }
 
 TEST(ComposedCard, HasTheElementsThatAllPartsKnow) {
-    const auto other = replaced(scripted_card(), "'species': ['O', 'Na', 'Cl']",
-                                "'species': ['Cl', 'H', 'O']");
+    const auto other =
+        replaced(scripted_card(), "'species': ['O', 'Na', 'Cl']", "'species': ['Cl', 'H', 'O']");
 
     EXPECT_EQ(card_of({scripted_card(), other}).species, (std::vector<std::string>{"O", "Cl"}));
 }
@@ -363,12 +366,14 @@ TEST(ComposedCard, SpecsThatContradictAreRefused) {
     const auto refresh = scripted_card(
         "", json(", 'spec': {'version': 2, 'core': {'policy': {'kind': 'refresh_halo'}}}"));
 
-    EXPECT_NE(testing::refusal_of([&] { card_of({scripted_card(), refresh}); })
-                  .find("/core/policy/kind: got \"halo\" and \"refresh_halo\" to merge"),
+    EXPECT_NE(testing::refusal_of([&] {
+                  card_of({scripted_card(), refresh});
+              }).find("/core/policy/kind: got \"halo\" and \"refresh_halo\" to merge"),
               std::string::npos);
 }
 
-// --- refusals ---------------------------------------------------------------------------------------
+// --- refusals
+// ---------------------------------------------------------------------------------------
 
 std::string refusal(const std::vector<std::string>& cards) {
     try {
