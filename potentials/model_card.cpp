@@ -66,7 +66,6 @@ void check_format(const JsonCursor& card) {
                      "reference",
                      "expected_exchanges",
                      "backward_communicates",
-                     "inner_cutoffs",
                      "triplets"});
 }
 
@@ -157,13 +156,6 @@ void read_optional(const JsonCursor& document, ModelCard& card, const ReadOption
     if (const auto count = document.find("expected_exchanges")) {
         card.expected_exchanges = count->as_integer();
         if (*card.expected_exchanges < 0) count->refuse("a count of 0 or more");
-    }
-    if (const auto cutoffs = document.find("inner_cutoffs")) {
-        for (const JsonCursor& inner : cutoffs->as_array_of("lengths in Angstrom")) {
-            card.inner_cutoffs.push_back(read_cutoff(inner));
-            if (card.inner_cutoffs.back() > card.cutoff)
-                inner.refuse("a length of at most the cutoff of the card");
-        }
     }
     if (const auto flag = document.find("backward_communicates")) {
         card.backward_communicates = flag->as_bool();

@@ -104,8 +104,6 @@ struct ModelCard {
     std::optional<ReferenceStructure> reference;
     std::optional<std::int64_t> expected_exchanges;
     bool backward_communicates = false;
-    /// Cutoffs below `cutoff` that parts of the model apply to the edges by themselves.
-    std::vector<double> inner_cutoffs;
     /// Triplets of edges share their receiver (card key "triplets": "by_receiver").
     bool triplets_by_receiver = false;
 

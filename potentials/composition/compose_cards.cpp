@@ -191,16 +191,6 @@ Json operator_libraries(const std::vector<CompositionPart>& parts) {
     return result;
 }
 
-Json inner_cutoffs(const std::vector<CompositionPart>& parts, double cutoff) {
-    std::set<double> inner;
-    for (const auto& part : parts) {
-        inner.insert(part.card.cutoff);
-        inner.insert(part.card.inner_cutoffs.begin(), part.card.inner_cutoffs.end());
-    }
-    inner.erase(cutoff);
-    return inner;
-}
-
 /// Exchanges of the parts one after the other; wired charges may need one more.
 std::optional<std::int64_t> exchanges(const std::vector<CompositionPart>& parts) {
     std::int64_t sum = 0;
@@ -333,8 +323,6 @@ std::string compose_cards(const std::vector<CompositionPart>& parts, const Commo
     };
     if (any(&ModelCard::backward_communicates)) card["backward_communicates"] = true;
     if (any(&ModelCard::triplets_by_receiver)) card["triplets"] = "by_receiver";
-    const auto inner = inner_cutoffs(parts, facts.cutoff);
-    if (!inner.empty()) card["inner_cutoffs"] = inner;
     return card.dump(1);
 }
 

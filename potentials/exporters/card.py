@@ -57,14 +57,7 @@ REQUIRED_KEYS = (
     "forces",
     "ops",
 )
-OPTIONAL_KEYS = (
-    "spec",
-    "reference",
-    "expected_exchanges",
-    "backward_communicates",
-    "inner_cutoffs",
-    "triplets",
-)
+OPTIONAL_KEYS = ("spec", "reference", "expected_exchanges", "backward_communicates", "triplets")
 REFERENCE_KEYS = ("symbols", "positions", "cell", "pbc", "energy", "energies", "forces", "stress")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from support import EXPORTERS, FIXTURES, REPOSITORY, PluginTools
+from support import EXPORTERS, FIXTURES, REPOSITORY, PluginTools, tool
 
 # isort: split
 from evaluate import evaluate, rattled_rocksalt, structure
@@ -24,7 +24,8 @@ except SystemExit as missing:
         raise SystemExit(77) from missing
     raise unittest.SkipTest(str(missing)) from missing
 
-EXAMPLE = REPOSITORY / "examples" / "lammps" / "nacl-d3" / "in.nacl"
+EXAMPLES = REPOSITORY / "examples" / "lammps"
+NETWORK = EXAMPLES / "minimal" / "example_network.pt"
 CUTOFF, CN_CUTOFF = 9.0, 7.0  # of the fixtures
 NACL = [11, 17]
 
@@ -170,10 +171,11 @@ class InThePlugin(PluginTools):
                 self.assertEqual(found["exchanges"], {"forward": 1, "backward": 1})
 
     def test_example_adds_it_to_a_network(self):
-        network = REPOSITORY / "examples" / "lammps" / "minimal" / "example_network.pt"
         runs = {}
         for ranks in (1, 3):
-            run = self.run_example(EXAMPLE, ranks, 2, ("-var", "network", network))
+            run = self.run_example(
+                EXAMPLES / "nacl-d3" / "in.nacl", ranks, 2, ("-var", "network", NETWORK)
+            )
             lines = run.stdout.splitlines()
             start = next(k for k, line in enumerate(lines) if "c_dispersion" in line)
             runs[ranks] = np.array([lines[start + 1].split()], dtype=float)[0]
@@ -183,6 +185,17 @@ class InThePlugin(PluginTools):
         self.assertAlmostEqual(potential, of_network + of_dispersion, delta=1e-9)
         self.assertLess(of_dispersion, -5.0)
         self.assertLess(np.abs(runs[1] - runs[3]).max(), 1e-6)  # the pressure is in bar
+
+    def test_example_of_one_archive_for_the_sum(self):
+        done = tool(
+            "nvalchemi-compose", NETWORK, self.folder / "d3.pt", "-o", self.folder / "sum.pt"
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+        run = self.run_example(EXAMPLES / "nacl-composition" / "in.nacl", 2, 2)
+
+        self.assertIn("exchanges per step: 3 forward, 3 reverse", run.stdout)
+        self.assertIn("Validation by fix check at step 0", run.stdout)
 
 
 class Card(unittest.TestCase):

@@ -100,7 +100,6 @@ TEST(Composition, EachPartSeesEdgesWithinItsOwnCutoff) {
 
     EXPECT_NEAR(sum, own + rest, 1e-12);
     EXPECT_GT(std::abs(sum - too_wide - rest), 1e-3);
-    EXPECT_EQ(session->card().inner_cutoffs, std::vector<double>{3.1});
 }
 
 TEST(Composition, IsRightInPartsOfTheSystem) {
