@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Exporters as commands. They need an export environment, which may be made later than the build.
 
-set(NVALCHEMI_EXPORT_FAMILIES mace interfaces)  # those whose packages need an environment of their own
+set(NVALCHEMI_EXPORT_FAMILIES mace d3 interfaces)  # those whose packages need an environment of their own
 
 # Set `result` to the script that runs Python programs in the export environment of `family`.
 function(nvalchemi_export_launcher result family)
@@ -23,6 +23,8 @@ endfunction()
 nvalchemi_write_export_launcher("" NVALCHEMI_EXPORT_PYTHON "bash unittest/run.sh --export" "2 to 3 GB")
 nvalchemi_write_export_launcher(mace NVALCHEMI_EXPORT_MACE_PYTHON
     "bash potentials/exporters/make_environment.sh mace" "20 MB, after 2 to 3 GB for torch")
+nvalchemi_write_export_launcher(d3 NVALCHEMI_EXPORT_D3_PYTHON
+    "bash potentials/exporters/make_environment.sh d3" "1 MB, after 2 to 3 GB for torch")
 # No exporter, but made and used alike: what drives LAMMPS from outside.
 nvalchemi_write_export_launcher(interfaces NVALCHEMI_INTERFACES_PYTHON "bash unittest/run.sh" "50 MB")
 

@@ -18,6 +18,14 @@ std::int64_t pick_species(const ModelCard& card, std::int64_t atom) {
     return choice[atom % 3];
 }
 
+/// A length within which structures have edges: the cutoff or, of a large one, less. A part of the
+/// model may see no edges beyond it, such as a network to which a dispersion energy is added.
+double near_length(const ModelCard& card) {
+    constexpr double COMMON = 5.0;    // Angstrom
+    constexpr double MOST_SHARE = 4;  // limits the neighbours within the cutoff
+    return std::min(card.cutoff, std::max(COMMON, card.cutoff / MOST_SHARE));
+}
+
 /// Halo rows of one rank, made as they are asked for.
 class HaloRows {
   public:
@@ -102,20 +110,22 @@ GraphStorage random_graph(const ModelCard& card, std::int64_t n_owned, std::int6
             component = normal(random);
             length += component * component;
         }
-        const double scale = card.cutoff * uniform(random) / std::sqrt(length);
+        const double reach = edge % 2 == 0 ? near_length(card) : card.cutoff;
+        const double scale = reach * uniform(random) / std::sqrt(length);
         for (const auto component : vector) graph.edge_vector.push_back(scale * component);
     }
     return graph;
 }
 
 SampleStructure sample_structure(const ModelCard& card) {
-    // 14 of the 27 sites of a 3 x 3 x 3 grid in a box of 1.3 cutoffs: about 27 neighbours an atom
+    // 14 of the 27 sites of a 3 x 3 x 3 grid in a box of 1.3 cutoffs, if these are not large: about
+    // 27 neighbours an atom
     constexpr int ATOMS = 14;
     constexpr double BOX = 1.3;
     std::mt19937 random(2026);
     std::uniform_real_distribution<double> shake(-0.05, 0.05);
     SampleStructure structure;
-    const double length = BOX * card.cutoff;
+    const double length = BOX * near_length(card);
     const double cell[9] = {length,        0,           0, 0.1 * length, length, 0, -0.07 * length,
                             0.05 * length, 1.1 * length};
     std::copy_n(cell, 9, structure.cell);
@@ -135,14 +145,17 @@ SampleStructure sample_structure(const ModelCard& card) {
 }
 
 SampleStructure sample_cluster(const ModelCard& card) {
-    // in cutoffs
-    const double points[6][3] = {{0.0, 0.0, 0.0}, {5.0, 0.1, 0.0}, {5.4, 0.3, 0.1},
-                                 {5.1, 0.5, 0.3}, {0.2, 5.0, 0.0}, {0.5, 5.2, 0.3}};
+    // centres of groups in cutoffs, distances within a group in the length that has edges
+    const double centres[6][3] = {{0.0, 0.0, 0.0}, {5.0, 0.0, 0.0}, {5.0, 0.0, 0.0},
+                                  {5.0, 0.0, 0.0}, {0.0, 5.0, 0.0}, {0.0, 5.0, 0.0}};
+    const double offsets[6][3] = {{0.0, 0.0, 0.0}, {0.0, 0.1, 0.0}, {0.4, 0.3, 0.1},
+                                  {0.1, 0.5, 0.3}, {0.2, 0.0, 0.0}, {0.5, 0.2, 0.3}};
     SampleStructure structure;
     for (int atom = 0; atom < 6; ++atom) {
         structure.species.push_back(pick_species(card, atom));
-        for (const double coordinate : points[atom])
-            structure.positions.push_back(coordinate * card.cutoff);
+        for (int axis = 0; axis < 3; ++axis)
+            structure.positions.push_back(centres[atom][axis] * card.cutoff +
+                                          offsets[atom][axis] * near_length(card));
     }
     for (int axis = 0; axis < 3; ++axis) structure.cell[4 * axis] = 20 * card.cutoff;
     const bool open[3] = {false, false, false};

@@ -42,10 +42,11 @@ nvalchemi_environment_is_complete() {
     [ -f "$1/nvalchemi.stamp" ] && "$1/bin/python3" -I -c pass 2>/dev/null
 }
 
-# nvalchemi_make_environment DIR PYTHON MEGABYTES FILL: unless DIR is complete, make it with PYTHON and let
-# the function FILL install into it. Called with the environment's lock held.
+# nvalchemi_make_environment DIR PYTHON MEGABYTES FILL...: unless DIR is complete, make it with PYTHON and let
+# the command FILL, called with DIR as its last argument, install into it. Called with the environment's lock held.
 nvalchemi_make_environment() {
-    local dir=$1 python=$2 megabytes=$3 fill=$4
+    local dir=$1 python=$2 megabytes=$3
+    shift 3
     if nvalchemi_environment_is_complete "${dir}"; then
         nvalchemi_say "using ${dir}"
         return 0
@@ -55,7 +56,7 @@ nvalchemi_make_environment() {
     nvalchemi_require_space "$(dirname "${dir}")" "${megabytes}"
     nvalchemi_say "making ${dir}"
     "${python}" -I -m venv "${dir}"
-    "${fill}" "${dir}"
+    "$@" "${dir}"
     date -u +%Y-%m-%dT%H:%M:%SZ >"${dir}/nvalchemi.stamp.new"
     mv "${dir}/nvalchemi.stamp.new" "${dir}/nvalchemi.stamp"
 }

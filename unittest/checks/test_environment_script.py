@@ -52,6 +52,11 @@ class EnvironmentScript(unittest.TestCase):
                 "NVALCHEMI_EXPORT_MACE_PYTHON",
                 "bash potentials/exporters/make_environment.sh mace",
             ),
+            (
+                "export_python_d3.sh",
+                "NVALCHEMI_EXPORT_D3_PYTHON",
+                "bash potentials/exporters/make_environment.sh d3",
+            ),
         ):
             text = (BUILD / script).read_text()
             configured = text.split(f"{variable}:-", 1)[1].split("}", 1)[0]

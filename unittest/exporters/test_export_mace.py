@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from support import EXPORTERS, REPOSITORY
+from support import EXPORTERS, REPOSITORY, PluginTools
 
 # isort: split
 from card import read_archive, write_archive
@@ -30,7 +30,6 @@ except unittest.SkipTest as missing:
 
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 EXAMPLE = REPOSITORY / "examples" / "lammps" / "nacl-mace"
-QUANTITIES = ("energy", "energies", "forces", "stress")
 # name -> (model, head or None, exchanges)
 MODELS = {
     "two_layers": (mace_models.two_layers, None, 1),
@@ -66,11 +65,6 @@ def calculate(checkpoint, head, dtype, atoms):
         }
 
 
-def tool(*words):
-    """Run a tool of the build, or a script of the repository."""
-    return subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=600)
-
-
 def without_library_paths():
     """The environment of a run that has to find its libraries by itself."""
     return {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "CUDA_HOME")}
@@ -95,37 +89,10 @@ def export(name, head, dtype):
     export_mace.main([*words, "--output", str(Exported.archive(name, dtype))])
 
 
-class Exported(unittest.TestCase):
-    """What the tests have in common: the folder of checkpoints and archives, and the tools."""
-
-    folder = Path()
-
+class Exported(PluginTools):
     @classmethod
     def archive(cls, name, dtype="float64"):
         return cls.folder / f"{name}_{dtype}.pt"
-
-    def in_plugin(self, archive, case):
-        """Energy, energies, forces and stress as the plugin computes them, undecomposed."""
-        done = tool("nvalchemi-evaluate", archive, "--case", self.folder / f"{case}.json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        found = {key: np.array(json.loads(done.stdout)[key]) for key in QUANTITIES}
-        # mace strains symmetrically. Rounded to single precision, the constants of a network leave
-        # it not exactly invariant under rotations, and its stress an antisymmetric part.
-        found["stress"] = (found["stress"] + found["stress"].T) / 2
-        return found
-
-    def validate(self, archive):
-        structure = self.folder / "nacl64.json"
-        return tool(
-            "nvalchemi-validate", "--archive", archive, "--structure", structure, "--ranks", 3
-        )
-
-    def run_case(self, archive, case, ranks):
-        script = REPOSITORY / "unittest" / "mpi" / "run_case.py"
-        words = ("--archive", archive, "--case", self.folder / f"{case}.json", "-n", ranks)
-        done = tool("python3", script, *words, "--against", "alone", "--steps", 1)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
 
 
 class AgainstTheCalculator(Exported):
@@ -133,7 +100,7 @@ class AgainstTheCalculator(Exported):
         ours = self.in_plugin(self.archive(name, dtype), case)
         theirs = calculate(self.folder / f"{name}.model", MODELS[name][1], dtype, crystals()[case])
         self.assertGreater(np.abs(theirs["forces"]).max(), 1e-2)  # there is something to compare
-        return {key: np.abs(ours[key] - theirs[key]).max() for key in QUANTITIES}
+        return {key: np.abs(ours[key] - theirs[key]).max() for key in self.QUANTITIES}
 
     def test_double_precision_agrees_to_rounding(self):
         for name in MODELS:
@@ -191,19 +158,9 @@ class Decomposed(Exported):
 
     def test_example_runs_and_validates_itself(self):
         shutil.copy(self.archive("two_layers"), self.folder / "mace.pt")
-        text = (EXAMPLE / "in.nacl").read_text()
-        lines = [line for line in text.splitlines() if not line.startswith("plugin load")]
-        (self.folder / "in.nacl").write_text("\n".join(lines) + "\n")
 
-        run = subprocess.run(
-            ["mpiexec", "-n", "2", "lmp", "-in", "in.nacl", "-var", "steps", "4", "-log", "none"],
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
+        run = self.run_example(EXAMPLE / "in.nacl", ranks=2, steps=4)
 
-        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertIn("Validation by fix check at step 0", run.stdout)
         self.assertIn("1 forward width    64", run.stdout)
 
