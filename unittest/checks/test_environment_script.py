@@ -52,6 +52,11 @@ class EnvironmentScript(unittest.TestCase):
                 "NVALCHEMI_EXPORT_MACE_PYTHON",
                 "bash potentials/exporters/make_environment.sh mace",
             ),
+            (
+                "export_python_nequip.sh",
+                "NVALCHEMI_EXPORT_NEQUIP_PYTHON",
+                "bash potentials/exporters/make_environment.sh nequip",
+            ),
         ):
             text = (BUILD / script).read_text()
             configured = text.split(f"{variable}:-", 1)[1].split("}", 1)[0]

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only
-import json
 import os
 import shutil
 import subprocess
@@ -16,10 +15,11 @@ from support import EXPORTERS, REPOSITORY
 # isort: split
 from card import read_archive, write_archive
 from evaluate import check_reference, default_precision, rattled_rocksalt
+from exported import LOADER, QUANTITIES, Exported, without_library_paths
 
 try:
     import mace_models
-    from ase import Atoms
+    from ase_numbers import calculator_numbers
     from mace.calculators import MACECalculator
     from mace_models import export_mace
 except unittest.SkipTest as missing:
@@ -28,9 +28,7 @@ except unittest.SkipTest as missing:
         raise SystemExit(77) from missing
     raise
 
-LOADER = "/lib64/ld-linux-x86-64.so.2"
 EXAMPLE = REPOSITORY / "examples" / "lammps" / "nacl-mace"
-QUANTITIES = ("energy", "energies", "forces", "stress")
 # name -> (model, head or None, exchanges)
 MODELS = {
     "two_layers": (mace_models.two_layers, None, 1),
@@ -50,30 +48,12 @@ def crystals():
 
 def calculate(checkpoint, head, dtype, atoms):
     """The numbers of mace's own calculator, which loads the checkpoint itself."""
-    system = Atoms(
-        atoms["symbols"], positions=atoms["positions"], cell=atoms["cell"], pbc=atoms["pbc"]
-    )
     with warnings.catch_warnings(), default_precision(getattr(torch, dtype)):
         warnings.simplefilter("ignore")
-        system.calc = MACECalculator(
+        calculator = MACECalculator(
             model_paths=str(checkpoint), device="cpu", default_dtype=dtype, head=head
         )
-        return {
-            "energy": system.get_potential_energy(),
-            "energies": system.get_potential_energies(),
-            "forces": system.get_forces(),
-            "stress": system.get_stress(voigt=False),
-        }
-
-
-def tool(*words):
-    """Run a tool of the build, or a script of the repository."""
-    return subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=600)
-
-
-def without_library_paths():
-    """The environment of a run that has to find its libraries by itself."""
-    return {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "CUDA_HOME")}
+        return calculator_numbers(calculator, atoms)
 
 
 def setUpModule():
@@ -85,47 +65,13 @@ def setUpModule():
         torch.save(build(), Exported.folder / f"{name}.model")
         export(name, head, "float64")
     export("two_layers", None, "float32")
-    for name, atoms in crystals().items():
-        (Exported.folder / f"{name}.json").write_text(json.dumps(atoms))
+    Exported.write_cases(crystals())
 
 
 def export(name, head, dtype):
     words = [str(Exported.folder / f"{name}.model"), "--dtype", dtype]
     words += ["--head", head] if head else []
     export_mace.main([*words, "--output", str(Exported.archive(name, dtype))])
-
-
-class Exported(unittest.TestCase):
-    """What the tests have in common: the folder of checkpoints and archives, and the tools."""
-
-    folder = Path()
-
-    @classmethod
-    def archive(cls, name, dtype="float64"):
-        return cls.folder / f"{name}_{dtype}.pt"
-
-    def in_plugin(self, archive, case):
-        """Energy, energies, forces and stress as the plugin computes them, undecomposed."""
-        done = tool("nvalchemi-evaluate", archive, "--case", self.folder / f"{case}.json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        found = {key: np.array(json.loads(done.stdout)[key]) for key in QUANTITIES}
-        # mace strains symmetrically. Rounded to single precision, the constants of a network leave
-        # it not exactly invariant under rotations, and its stress an antisymmetric part.
-        found["stress"] = (found["stress"] + found["stress"].T) / 2
-        return found
-
-    def validate(self, archive):
-        structure = self.folder / "nacl64.json"
-        return tool(
-            "nvalchemi-validate", "--archive", archive, "--structure", structure, "--ranks", 3
-        )
-
-    def run_case(self, archive, case, ranks):
-        script = REPOSITORY / "unittest" / "mpi" / "run_case.py"
-        words = ("--archive", archive, "--case", self.folder / f"{case}.json", "-n", ranks)
-        done = tool("python3", script, *words, "--against", "alone", "--steps", 1)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
 
 
 class AgainstTheCalculator(Exported):
