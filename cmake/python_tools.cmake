@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Exporters as commands. They need an export environment, which may be made later than the build.
 
-set(NVALCHEMI_EXPORT_FAMILIES mace nequip)  # those whose packages have an environment of their own
+set(NVALCHEMI_EXPORT_FAMILIES mace nequip orb)  # those whose packages have an environment of their own
 
 # Set `result` to the script that runs Python programs in the export environment of `family`.
 function(nvalchemi_export_launcher result family)
@@ -28,6 +28,8 @@ nvalchemi_write_export_launcher(mace NVALCHEMI_EXPORT_MACE_PYTHON
     "bash potentials/exporters/make_environment.sh mace" "20 MB, after 2 to 3 GB for torch")
 nvalchemi_write_export_launcher(nequip NVALCHEMI_EXPORT_NEQUIP_PYTHON
     "bash potentials/exporters/make_environment.sh nequip" "10 MB, after 2 to 3 GB for torch")
+nvalchemi_write_export_launcher(orb NVALCHEMI_EXPORT_ORB_PYTHON
+    "bash potentials/exporters/make_environment.sh orb" "30 MB, after 2 to 3 GB for torch")
 
 # Make bin/nvalchemi-export-<name> for each export_<name>.py of `folder`.
 function(nvalchemi_add_exporters folder)

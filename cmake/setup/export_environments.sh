@@ -2,7 +2,7 @@
 # The virtual environments that export models: large, made on request. Sourced by environment.sh.
 #
 # sevenn needs e3nn 0.5 or later and mace-torch needs e3nn 0.4.4 exactly, so no environment can hold both. Each
-# further family (mace, nequip) has a small environment of its own, which takes torch, nearly all of the
+# further family (mace, nequip, orb) has a small environment of its own, which takes torch, nearly all of the
 # download, from SevenNet's.
 
 # nvalchemi_python_for_export: print a Python that TorchScript supports (3.11 to 3.13), or stop.
@@ -72,11 +72,13 @@ nvalchemi_export_env() {
 
 # --- further families -----------------------------------------------------------------------------------
 
-nvalchemi_export_families=(mace nequip)
+nvalchemi_export_families=(mace nequip orb)
 
 # What an environment must import to be usable, and what it costs, for people.
-declare -A nvalchemi_family_import=([mace]='torch, mace.calculators' [nequip]='torch, nequip.integrations.ase, allegro')
-declare -A nvalchemi_family_size=([mace]='20 MB, 60 MB on disk' [nequip]='10 MB, 45 MB on disk')
+declare -A nvalchemi_family_import=([mace]='torch, mace.calculators' [nequip]='torch, nequip.integrations.ase, allegro'
+    [orb]='torch, orb_models.forcefield.calculator')
+declare -A nvalchemi_family_size=([mace]='20 MB, 60 MB on disk' [nequip]='10 MB, 45 MB on disk'
+    [orb]='30 MB, 110 MB on disk')
 
 # nvalchemi_export_variable FAMILY: print the name of the variable that holds the family's Python.
 nvalchemi_export_variable() { printf 'NVALCHEMI_EXPORT_%s_PYTHON\n' "${1^^}"; }

@@ -326,8 +326,8 @@ class ExportEnvironments(SetupScripts):
     def test_command_names_what_it_makes(self):
         command = SETUP.parents[1] / "potentials" / "exporters" / "make_environment.sh"
         for words, status, text in (
-            (["--help"], 0, "make_environment.sh sevennet|mace|nequip"),
-            (["other"], 1, "got 'other', expected sevennet, mace, nequip or --help"),
+            (["--help"], 0, "make_environment.sh sevennet|mace|nequip|orb"),
+            (["other"], 1, "got 'other', expected sevennet, mace, nequip, orb or --help"),
             (["mace"], 0, "NVALCHEMI_EXPORT_MACE_PYTHON=" + str(self.cache)),
             (["nequip"], 0, "NVALCHEMI_EXPORT_NEQUIP_PYTHON=" + str(self.cache)),
         ):
