@@ -36,9 +36,9 @@ def archive_name(path, *parts):
 
 def refuse_to_overwrite(checkpoint, output):
     """Raise where the archive would replace the file that it is made from."""
-    if os.path.exists(output) and os.path.exists(checkpoint):
-        if os.path.samefile(checkpoint, output):
-            raise ValueError(f"--output: {output} is the checkpoint itself; give another name")
+    both = os.path.exists(output) and os.path.exists(checkpoint)
+    if both and os.path.samefile(checkpoint, output):
+        raise ValueError(f"--output: {output} is the checkpoint itself; give another name")
 
 
 def write_and_check(module, card, path):

@@ -91,8 +91,8 @@ def refuse_what_cannot_be_exported(path, model):
 
 
 def set_precision(model, dtype):
-    """Let the network compute in `dtype`. Weights in single precision are widened exactly. In single
-    precision, lengths, cutoff, scale and shift stay in double, as nequip has them."""
+    """Let the network compute in `dtype`. Weights in single precision are widened exactly. Where it
+    computes in single precision, energies, and all of geometry, stay in double, as in nequip."""
     if model.model_dtype == dtype:
         return
     model.to(dtype)

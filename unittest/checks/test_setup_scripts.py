@@ -313,7 +313,9 @@ class ExportEnvironments(SetupScripts):
 
         self.assertEqual(before, "<><>\n")
         self.assertRegex(one, "^<><.*/export-nequip-py3.11-.*/bin/python3>$")
-        self.assertRegex(after, "^<.*/export-mace-py3.*/bin/python3><.*/export-nequip-py3.*python3>$")
+        self.assertRegex(
+            after, "^<.*/export-mace-py3.*/bin/python3><.*/export-nequip-py3.*python3>$"
+        )
 
     def test_python_of_the_user_without_torch_is_named(self):
         self.program("own", 'case "$*" in *find_spec*) exit 1 ;; esac')

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What tests of exporters do with an archive once it is written: evaluate it in the plugin, validate
-it, and run it in LAMMPS on several ranks."""
+"""What tests of exporters do with an archive once it is written: evaluate it in the plugin,
+validate it, and run it in LAMMPS on several ranks."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def symmetrized(stress):
 
 
 class Exported(unittest.TestCase):
-    """What the tests have in common: the folder of checkpoints, archives and cases, and the tools."""
+    """What the tests share: the folder of checkpoints, archives and cases, and the tools."""
 
     folder = Path()
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -190,6 +191,24 @@ class Archive(Exported):
         export_mace.main([str(checkpoint), "--output", str(output)])
 
         self.assertEqual(read_archive(output)[1]["name"], "default_head_Default_float64")
+
+    @unittest.skipUnless(importlib.util.find_spec("cuequivariance_torch"), "no cuequivariance")
+    def test_form_of_cuequivariance_gives_the_same_archive(self):
+        from mace.cli.convert_e3nn_cueq import run as accelerate
+
+        checkpoint, output = self.folder / "accelerated.model", self.folder / "accelerated.pt"
+        with default_precision(torch.float64):
+            torch.save(accelerate(mace_models.two_layers()), checkpoint)
+        loaded = mace_models.mace_checkpoint.unpickle(str(checkpoint))
+        self.assertIn("cuequivariance_torch", {type(m).__module__[:20] for m in loaded.modules()})
+
+        export_mace.main([str(checkpoint), "--output", str(output)])
+
+        plain = read_archive(self.archive("two_layers"))[1]["reference"]
+        found = read_archive(output)[1]["reference"]
+        for key in QUANTITIES:
+            difference = np.abs(np.array(plain[key]) - np.array(found[key])).max()
+            self.assertLess(difference, 1e-12, key)
 
     @unittest.skipUnless(os.path.exists(LOADER), f"no dynamic loader {LOADER}")
     def test_runs_from_its_environment_alone_without_the_loader_cache(self):

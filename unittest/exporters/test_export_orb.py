@@ -163,7 +163,7 @@ class Refusals(unittest.TestCase):
 
     def test_unknown_name(self):
         self.refuse(
-            f"--model: got 'orb', expected one of orb-v3-conservative-omol, ",
+            "--model: got 'orb', expected one of orb-v3-conservative-omol, ",
             export_orb.load_regressor,
             "orb",
             "x.ckpt",
