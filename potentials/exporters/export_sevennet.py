@@ -62,7 +62,7 @@ class OneHotEmbedding(torch.nn.Module):
 
 def fix_modal(model, network, modal):
     """Let a network trained on several fidelities compute the chosen one, or say what it has."""
-    modals = list(network.modal_map or {})
+    modals = sorted(network.modal_map or {})
     if modals and modal not in modals:
         given = f"got '{modal}'" if modal else "not given"
         raise ValueError(f"--modal: {given}, expected one of {', '.join(modals)} for '{model}'")
