@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Exporters as commands. They need an export environment, which may be made later than the build.
 
-set(NVALCHEMI_EXPORT_FAMILIES mace d3 interfaces)  # those whose packages need an environment of their own
+set(NVALCHEMI_EXPORT_FAMILIES mace d3 nequip orb interfaces)  # those whose packages have an environment of their own
 
 # Set `result` to the script that runs Python programs in the export environment of `family`.
 function(nvalchemi_export_launcher result family)
+    if(family STREQUAL allegro)
+        set(family nequip)  # the same framework, whose files hold either
+    endif()
     if(family IN_LIST NVALCHEMI_EXPORT_FAMILIES)
         set(${result} ${PROJECT_BINARY_DIR}/export_python_${family}.sh PARENT_SCOPE)
     else()
@@ -23,6 +26,10 @@ endfunction()
 nvalchemi_write_export_launcher("" NVALCHEMI_EXPORT_PYTHON "bash unittest/run.sh --export" "2 to 3 GB")
 nvalchemi_write_export_launcher(mace NVALCHEMI_EXPORT_MACE_PYTHON
     "bash potentials/exporters/make_environment.sh mace" "20 MB, after 2 to 3 GB for torch")
+nvalchemi_write_export_launcher(nequip NVALCHEMI_EXPORT_NEQUIP_PYTHON
+    "bash potentials/exporters/make_environment.sh nequip" "10 MB, after 2 to 3 GB for torch")
+nvalchemi_write_export_launcher(orb NVALCHEMI_EXPORT_ORB_PYTHON
+    "bash potentials/exporters/make_environment.sh orb" "30 MB, after 2 to 3 GB for torch")
 nvalchemi_write_export_launcher(d3 NVALCHEMI_EXPORT_D3_PYTHON
     "bash potentials/exporters/make_environment.sh d3" "1 MB, after 2 to 3 GB for torch")
 # No exporter, but made and used alike: what drives LAMMPS from outside.
