@@ -167,6 +167,9 @@ def _evaluate(module, card, atoms):
     result = {"energy": energies.sum().item(), "energies": energies}
     if card["forces"] == "model":
         result["forces"] = output["forces"]
+        if "virial" in output and all(atoms["pbc"]):
+            volume = abs(np.linalg.det(np.asarray(atoms["cell"])))
+            result["stress"] = -output["virial"].reshape(3, 3) / volume
     else:
         (gradient,) = torch.autograd.grad(energies.sum(), leaf)
         result.update(_forces_and_stress(card, values, gradient, atoms))
