@@ -21,9 +21,9 @@ void check_shapes(const char* name, const at::Tensor& vectors, const at::Tensor&
                 ")");
     TORCH_CHECK(species.dim() == 1, name, ": got species of shape ", species.sizes(),
                 ", expected (rows)");
-    TORCH_CHECK(
-        table.dim() == 3 && table.size(0) == parameters && table.size(1) == table.size(2), name,
-        ": got a table of shape ", table.sizes(), ", expected (", parameters, ", species, species)");
+    TORCH_CHECK(table.dim() == 3 && table.size(0) == parameters && table.size(1) == table.size(2),
+                name, ": got a table of shape ", table.sizes(), ", expected (", parameters,
+                ", species, species)");
 }
 
 /// (parameters, edges), or (parameters, 1) where all edges are of one kind.
@@ -61,14 +61,15 @@ PairSums pair_sums(const char* name, const at::Tensor& vectors, const at::Tensor
 
 PairSums lj_energy_forces_virial(const at::Tensor& edge_vectors, const at::Tensor& edge_index,
                                  const at::Tensor& species, const at::Tensor& table) {
-    return pair_sums("lj_energy_forces_virial", edge_vectors, edge_index, species, table, 4,
-                     [](const at::Tensor& p, const at::Tensor& r) -> Radial {
-                         const auto inverse = 1.0 / r.square();
-                         const auto x = p.select(0, 1).square() * inverse;
-                         const auto six = x * x * x;
-                         const auto four = 4.0 * p.select(0, 0);
-                         return {four * six * (six - 1.0), four * six * (6.0 - 12.0 * six) * inverse};
-                     });
+    return pair_sums(
+        "lj_energy_forces_virial", edge_vectors, edge_index, species, table, 4,
+        [](const at::Tensor& p, const at::Tensor& r) -> Radial {
+            const auto inverse = 1.0 / r.square();
+            const auto x = p.select(0, 1).square() * inverse;
+            const auto six = x * x * x;
+            const auto four = 4.0 * p.select(0, 0);
+            return {four * six * (six - 1.0), four * six * (6.0 - 12.0 * six) * inverse};
+        });
 }
 
 PairSums buckingham_energy_forces_virial(const at::Tensor& edge_vectors,

@@ -8,7 +8,8 @@
 
 namespace nvalchemi {
 
-/// Energy (rows,), force (rows, 3) and virial (3, 3) of a pair potential, in the units of its table.
+/// Energy (rows,), force (rows, 3) and virial (3, 3) of a pair potential, in the units of its
+/// table.
 ///
 /// Each directed edge gives half of its pair's energy, and the whole force of its pair, to the
 /// receiver. With all edges of an atom on its owner's rank, rows of owned atoms are complete and

@@ -8,7 +8,7 @@ namespace nvalchemi {
 
 namespace {
 
-constexpr std::array<NamedValue<InputRole>, 18> kRoles = {{
+constexpr std::array<NamedValue<InputRole>, 19> kRoles = {{
     {"species_index", InputRole::SpeciesIndex},
     {"species_one_hot", InputRole::SpeciesOneHot},
     {"positions", InputRole::Positions},
@@ -17,6 +17,7 @@ constexpr std::array<NamedValue<InputRole>, 18> kRoles = {{
     {"edge_shifts", InputRole::EdgeShifts},
     {"edge_cell_shifts", InputRole::EdgeCellShifts},
     {"cell", InputRole::Cell},
+    {"setup_cell", InputRole::SetupCell},
     {"batch", InputRole::Batch},
     {"batch_pointer", InputRole::BatchPointer},
     {"n_rows", InputRole::NRows},

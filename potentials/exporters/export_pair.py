@@ -80,7 +80,9 @@ def parameter_table(style, pairs, elements, mix, shift):
                 numbers = mixed(mix, *own)
             if numbers is None:
                 remedy = " or --mix" if "sigma" in style.parameters_of_pair else ""
-                raise ValueError(f"--pair: got no parameters of {first} {second}; give them{remedy}")
+                raise ValueError(
+                    f"--pair: got no parameters of {first} {second}; give them{remedy}"
+                )
             cutoff = torch.tensor(numbers[-1], dtype=torch.float64)
             offset = style.energy(cutoff, *numbers[:-1]) if shift else torch.zeros(())
             table[:, i, j] = torch.tensor([*numbers, offset.item()], dtype=torch.float64)

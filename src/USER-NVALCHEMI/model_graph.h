@@ -34,6 +34,7 @@ struct AtomView {
   int nall = 0;    // owned and ghost atoms
   const double *const *x = nullptr;
   const int *type = nullptr;
+  const double *q = nullptr;    // null: the atom style has no charges
 };
 
 // what the model wants to see
@@ -41,7 +42,8 @@ struct AtomView {
 struct GraphSettings {
   bool folded = true;
   bool wants_shifts = false;    // edge_shift and edge_cell_shift
-  double cutoff = 0.0;          // in LAMMPS's length unit
+  bool wants_charges = false;
+  double cutoff = 0.0;    // in LAMMPS's length unit
   double angstrom_per_length = 1.0;
   std::vector<int> species_of_type;    // index: LAMMPS type (1..ntypes), -1: not mapped
 };
@@ -82,6 +84,11 @@ class ModelGraph {
   // give the ghosts of select_candidates() their rows, in the same order
 
   virtual void place_ghosts(const std::vector<std::int64_t> &rows, std::int64_t total_rows);
+
+  // the cell, in Angstrom, that numbers of wave vectors or mesh points follow until the next call
+
+  void take_setup_cell(const double *h);
+  const double *setup_cell() const { return setup_cell_; }
 
   // the graph at the present positions; `h` is Domain::h. Valid until the next call. Throws
   // std::runtime_error if the atoms are not those of the last re-neighbouring.
@@ -128,6 +135,11 @@ class ModelGraph {
   std::vector<int> atom_of_row_;             // (n_rows,)
   std::vector<int> used_ghosts_;
   bool swap_halo_edges_ = false;
+
+ private:
+  void cell_of(const double *h, double cell[9]) const;
+
+  double setup_cell_[9] = {0.0};
 };
 
 // an atom whose type became one without an element

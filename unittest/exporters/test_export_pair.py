@@ -13,6 +13,7 @@ from evaluate import check_reference, evaluate, rattled_rocksalt
 from export_pair import main
 
 ARCHIVES = REPOSITORY / "examples" / "lammps" / "pair_potentials"
+H = 1e-4  # Angstrom, and strain
 LJ = ["lj", "--pair", "Ar", "Ar", "0.0104", "3.4"]
 
 
@@ -51,7 +52,7 @@ class ExportPair(unittest.TestCase):
         ):
             module, card = self.export(*words)
             atoms = rattled_rocksalt(2 * [card["species"][0]], lattice_constant=5.3)
-            numbers, h = evaluate(module, card, atoms), 1e-4
+            numbers = evaluate(module, card, atoms)
 
             def energy(positions, cell, module=module, card=card, atoms=atoms):
                 moved = dict(atoms, positions=positions.tolist(), cell=cell.tolist())
@@ -60,8 +61,8 @@ class ExportPair(unittest.TestCase):
             x, cell = np.array(atoms["positions"]), np.array(atoms["cell"])
 
             def slope(change, energy=energy):
-                values = {k: energy(*change(k * h)) for k in (-2, -1, 1, 2)}
-                return (8 * (values[1] - values[-1]) - values[2] + values[-2]) / 12 / h
+                values = {k: energy(*change(k * H)) for k in (-2, -1, 1, 2)}
+                return (8 * (values[1] - values[-1]) - values[2] + values[-2]) / 12 / H
 
             def move(d, x=x, cell=cell):
                 moved = x.copy()
