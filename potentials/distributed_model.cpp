@@ -5,6 +5,7 @@
 #include <chrono>
 #include <set>
 
+#include "kernels/kernel_operators.hpp"
 #include "potentials/consolidation.hpp"
 #include "potentials/distribution/moment_form.hpp"
 #include "potentials/distribution/tracer.hpp"
@@ -60,6 +61,7 @@ int row_dimension_of(const TensorFacts& facts) {
 }
 
 bool is_foreign(const std::string& op) {
+    if (is_kernel_operator(op)) return true;
     const auto space = op.substr(0, op.find("::"));
     return space != "aten" && space != "prim" && space != "nvalchemi_lmp" && space != "prims";
 }

@@ -26,6 +26,12 @@ double near_length(const ModelCard& card) {
     return std::min(card.cutoff, std::max(COMMON, card.cutoff / MOST_SHARE));
 }
 
+/// Charges that do not add up to zero.
+double pick_charge(std::int64_t atom) {
+    constexpr std::array<double, 5> choice{0.8, -1.1, 0.5, -0.4, 0.7};
+    return choice[atom % 5];
+}
+
 /// Halo rows of one rank, made as they are asked for.
 class HaloRows {
   public:
@@ -84,6 +90,8 @@ AtomGraph GraphStorage::view() const {
     graph.sender = sender.data();
     graph.edge_vector = edge_vector.data();
     graph.position = position.data();
+    if (!charge.empty()) graph.charge = charge.data();
+    if (setup_cell) graph.setup_cell = setup_cell->data();
     graph.edge_shift = has_shifts ? edge_shift.data() : nullptr;
     graph.edge_cell_shift = has_shifts ? cell_shift.data() : nullptr;
     std::copy_n(cell, 9, graph.cell);
@@ -100,6 +108,7 @@ GraphStorage random_graph(const ModelCard& card, std::int64_t n_owned, std::int6
     for (int axis = 0; axis < 3; ++axis) graph.cell[4 * axis] = 3 * card.cutoff;
     for (std::int64_t row = 0; row < n_rows; ++row) {
         graph.species.push_back(pick_species(card, row));
+        graph.charge.push_back(pick_charge(row));
         for (int axis = 0; axis < 3; ++axis) graph.position.push_back(card.cutoff * normal(random));
     }
     for (std::int64_t edge = 0; edge < n_edges; ++edge) {
@@ -138,6 +147,7 @@ SampleStructure sample_structure(const ModelCard& card) {
             structure.positions.push_back(fraction[0] * cell[axis] + fraction[1] * cell[3 + axis] +
                                           fraction[2] * cell[6 + axis]);
         structure.species.push_back(pick_species(card, atom));
+        structure.charges.push_back(pick_charge(atom));
     }
     const bool periodic[3] = {true, true, true};
     structure.edges = neighbor_search(structure.positions, structure.cell, periodic, card.cutoff);
@@ -153,11 +163,12 @@ SampleStructure sample_cluster(const ModelCard& card) {
     SampleStructure structure;
     for (int atom = 0; atom < 6; ++atom) {
         structure.species.push_back(pick_species(card, atom));
+        structure.charges.push_back(pick_charge(atom));
         for (int axis = 0; axis < 3; ++axis)
             structure.positions.push_back(centres[atom][axis] * card.cutoff +
                                           offsets[atom][axis] * near_length(card));
     }
-    for (int axis = 0; axis < 3; ++axis) structure.cell[4 * axis] = 20 * card.cutoff;
+    for (int axis = 0; axis < 3; ++axis) structure.cell[4 * axis] = 7 * card.cutoff;
     const bool open[3] = {false, false, false};
     structure.edges = neighbor_search(structure.positions, structure.cell, open, card.cutoff);
     return structure;
@@ -182,6 +193,8 @@ GraphStorage undecomposed_graph(const SampleStructure& structure) {
     graph.n_owned = structure.size();
     graph.species = structure.species;
     graph.position = structure.positions;
+    graph.charge = structure.charges;
+    graph.setup_cell = structure.setup_cell;
     graph.receiver = structure.edges.receiver;
     graph.sender = structure.edges.sender;
     graph.edge_vector = structure.edges.vector;
@@ -234,6 +247,9 @@ std::vector<RankPart> decompose(const SampleStructure& structure, const ModelCar
         part.graph.has_shifts = card.rows == RowMode::Folded;
         for (const auto atom : part.atom_of_row)
             part.graph.species.push_back(structure.species[atom]);
+        for (const auto atom : part.atom_of_row)
+            if (!structure.charges.empty()) part.graph.charge.push_back(structure.charges[atom]);
+        part.graph.setup_cell = structure.setup_cell;
         std::copy_n(structure.cell, 9, part.graph.cell);
     }
     return parts;

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -96,6 +98,7 @@ struct Session::Impl {
     std::vector<ExchangeEvent> schedule;
     std::vector<ExchangeEvent> moment_schedule;
     std::optional<std::vector<ExchangeEvent>> energy_schedule;  // made when first asked for
+    std::optional<std::array<double, 9>> setup_cell;            // of the schedules
 
     const DistributedModel& distributed() const {
         if (model) return *model;
@@ -174,6 +177,18 @@ Evaluation Session::evaluate_undecomposed(const AtomGraph& graph) {
     return nvalchemi::evaluate_undecomposed(impl_->card, impl_->module, impl_->device, graph);
 }
 
+void Session::settle(const double cell[9]) {
+    auto& own = *impl_;
+    std::array<double, 9> wanted{};
+    std::copy_n(cell, 9, wanted.begin());
+    if (!own.card.find_input(InputRole::SetupCell) || own.setup_cell == wanted) return;
+    own.setup_cell = wanted;
+    own.energy_schedule.reset();
+    own.schedule = record_schedule_in_cell(own.card, own.distributed(), wanted, false);
+    if (!own.moment_schedule.empty())
+        own.moment_schedule = record_schedule_in_cell(own.card, own.distributed(), wanted, true);
+}
+
 const std::vector<ExchangeEvent>& Session::schedule(bool edge_moments) const {
     return edge_moments ? impl_->moment_schedule : impl_->schedule;
 }
@@ -196,7 +211,8 @@ Evaluation Session::undecomposed_energies(const AtomGraph& graph) {
 
 const std::vector<ExchangeEvent>& Session::energy_schedule() {
     if (!impl_->energy_schedule)
-        impl_->energy_schedule = record_energy_schedule(impl_->card, impl_->distributed());
+        impl_->energy_schedule =
+            record_energy_schedule(impl_->card, impl_->distributed(), impl_->setup_cell);
     return *impl_->energy_schedule;
 }
 

@@ -90,6 +90,11 @@ class Session {
     Evaluation evaluate_energies(const AtomGraph& graph, HaloExchange& exchange);
     Evaluation undecomposed_energies(const AtomGraph& graph);
 
+    /// Take the cell (rows are lattice vectors, Angstrom) that graphs will name as their
+    /// setup_cell: the sizes of sums over wave vectors or mesh points follow it. The schedules
+    /// count for this cell from then on. Not collective; all ranks have to give the same cell.
+    void settle(const double cell[9]);
+
     /// The calls that one evaluate() makes to its exchange, the same on every rank.
     const std::vector<ExchangeEvent>& schedule(bool edge_moments = false) const;
     /// The same of evaluate_energies(). Not collective.

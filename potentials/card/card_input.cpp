@@ -19,6 +19,7 @@ constexpr std::array<NamedValue<InputRole>, 19> kRoles = {{
     {"edge_shifts", InputRole::EdgeShifts},
     {"edge_cell_shifts", InputRole::EdgeCellShifts},
     {"cell", InputRole::Cell},
+    {"setup_cell", InputRole::SetupCell},
     {"batch", InputRole::Batch},
     {"batch_pointer", InputRole::BatchPointer},
     {"n_rows", InputRole::NRows},

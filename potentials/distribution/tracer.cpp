@@ -321,7 +321,8 @@ TensorFacts facts_of_input(InputRole role, const torch::Tensor& tensor, const Pr
     };
     switch (role) {
         case InputRole::SpeciesIndex:
-        case InputRole::SpeciesOneHot: set_space(probe.n_rows, SPACE_NODE); break;
+        case InputRole::SpeciesOneHot:
+        case InputRole::Charges: set_space(probe.n_rows, SPACE_NODE); break;
         case InputRole::OwnedMask:
             set_space(probe.n_rows, SPACE_NODE);
             facts.starts_stale = true;  // 0 on halo rows, 1 on their owners'

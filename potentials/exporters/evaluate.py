@@ -100,6 +100,8 @@ def _role_values(card, atoms):
         "edge_shifts": real(sign * shift @ cell),
         "edge_cell_shifts": real(sign * shift),
         "cell": real(cell),
+        "setup_cell": real(cell),
+        **({"charges": real(atoms["charges"])} if "charges" in atoms else {}),
         "batch": torch.zeros(n, dtype=torch.int64),
         "batch_pointer": torch.tensor([0, n]),
         "n_rows": torch.tensor(n),
@@ -188,6 +190,7 @@ def _evaluate(module, card, atoms):
     counts = {"rows": len(atoms["symbols"]), "edges": values["edge_index"].shape[1]}
     leaf = values["edge_vectors" if card["forces"] == "edge_vectors" else "positions"]
     leaf.requires_grad_(True)
+    further = _further_leaves(card, values)
     dtype = DTYPES[card["dtype"]]
     data = {k: _argument(e, values, counts, dtype) for k, e in card["inputs"].items()}
     arguments = (
@@ -204,12 +207,43 @@ def _evaluate(module, card, atoms):
     result = {"energy": energies.sum().item(), "energies": energies}
     if card["forces"] == "model":
         result["forces"] = output["forces"]
+        if "virial" in output and all(atoms["pbc"]):
+            volume = abs(np.linalg.det(np.asarray(atoms["cell"])))
+            result["stress"] = -output["virial"].reshape(3, 3) / volume
     else:
-        (gradient,) = torch.autograd.grad(energies.sum(), leaf)
+        gradient, *others = torch.autograd.grad(
+            energies.sum(), [leaf, *(leaf for _, leaf in further)], allow_unused=True
+        )
+        gradient = torch.zeros_like(leaf) if gradient is None else gradient
         result.update(_forces_and_stress(card, values, gradient, atoms))
+        _add_lattice(result, further, others, atoms)
     return {
         k: np.asarray(v.detach().double() if torch.is_tensor(v) else v) for k, v in result.items()
     }
+
+
+def _further_leaves(card, values):
+    """(role, leaf) of what a model of edge vectors depends on besides: its card says
+    requires_grad for positions or cell."""
+    if card["forces"] != "edge_vectors":
+        return []
+    roles = [e["role"] for e in card["inputs"].values() if e.get("requires_grad")]
+    return [
+        (role, values[role].requires_grad_(True)) for role in ("positions", "cell") if role in roles
+    ]
+
+
+def _add_lattice(result, further, gradients, atoms):
+    """dE/dstrain = sum of r (x) g over edges + sum of x (x) g over atoms + h^T dE/dh."""
+    volume = abs(np.linalg.det(np.asarray(atoms["cell"])))
+    for (role, leaf), gradient in zip(further, gradients, strict=True):
+        if gradient is None:
+            continue
+        if role == "positions":
+            result["forces"] = result["forces"] - gradient
+        if "stress" in result:
+            moment = leaf.detach().T @ gradient
+            result["stress"] = result["stress"] + (moment + moment.T) / (2 * volume)
 
 
 def _forces_and_stress(card, values, gradient, atoms):

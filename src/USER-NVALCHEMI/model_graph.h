@@ -36,6 +36,7 @@ struct AtomView {
   int nall = 0;    // owned and ghost atoms
   const double *const *x = nullptr;
   const int *type = nullptr;
+  const double *q = nullptr;    // null: the atom style has no charges
 };
 
 // what the model wants to see
@@ -43,6 +44,7 @@ struct AtomView {
 struct GraphSettings {
   bool folded = true;
   bool wants_shifts = false;    // edge_shift and edge_cell_shift
+  bool wants_charges = false;
 
   // policy graph_parallel: one row for each atom of the system, also for those that no ghost shows
 
@@ -103,6 +105,11 @@ class ModelGraph {
 
   virtual void replicate(const AtomView &, nvalchemi::HaloExchange &) {}
 
+  // the cell, in Angstrom, that numbers of wave vectors or mesh points follow until the next call
+
+  void take_setup_cell(const double *h);
+  const double *setup_cell() const { return setup_cell_; }
+
   // the graph at the present positions; `h` is Domain::h. Valid until the next call. Throws
   // std::runtime_error if the atoms are not those of the last re-neighbouring.
 
@@ -157,6 +164,11 @@ class ModelGraph {
   std::vector<int> used_ghosts_;
   std::vector<std::int64_t> id_of_row_;    // (n_rows,), with GraphSettings::all_rows
   bool swap_halo_edges_ = false;
+
+ private:
+  void cell_of(const double *h, double cell[9]) const;
+
+  double setup_cell_[9] = {0.0};
 };
 
 // an atom whose type became one without an element

@@ -41,7 +41,7 @@ class NeighborGraph final : public ModelGraph {
   std::vector<int> candidate_;                  // sender atoms, receiver after receiver
 
   std::vector<std::int64_t> species_, receiver_, sender_, cell_shift_;
-  std::vector<double> position_, vector_, shift_;
+  std::vector<double> position_, charge_, vector_, shift_;
   std::vector<int> sender_atom_;
 };
 

@@ -207,6 +207,10 @@ void PairNvalchemi::Impl::configure_graph(const std::vector<int> &types)
 
 void PairNvalchemi::init_style()
 {
+  if (impl->graph->settings().wants_charges && !atom->q_flag)
+    error->all(FLERR, PREFIX + "model '" + impl->session->card().name +
+                          "' takes the charges of atoms, which atom_style " + atom->atom_style +
+                          " does not have; use atom_style charge, or another with charges");
   neighbor->add_request(this, NeighConst::REQ_FULL);
   impl->served.reset(atom->ntypes);
   impl->rows_ready = false;
@@ -261,7 +265,7 @@ void PairNvalchemi::refuse_unavailable()
 void PairNvalchemi::rebuild_rows()
 {
   const double start = platform::walltime();
-  const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type};
+  const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type, atom->q};
   nvalchemi::RankOutcome outcome;
   std::vector<nvalchemi::GhostHome> homes;
   try {
@@ -271,6 +275,18 @@ void PairNvalchemi::rebuild_rows()
       outcome.failure = missing_neighbors(lmp, impl->served, impl->species_of_type);
   } catch (const std::exception &problem) {
     outcome.failure = problem.what();
+  }
+
+  // the cell is the same on all ranks
+
+  impl->graph->take_setup_cell(domain->h);
+  if (outcome.failure.empty()) {
+    try {
+      const nvalchemi::OpenMPThreads guard(impl->threads);
+      impl->session->settle(impl->graph->setup_cell());
+    } catch (const std::exception &problem) {
+      outcome.failure = problem.what();
+    }
   }
 
   impl->homes.ask(*comm, impl->graph->select_owned(*list, atoms), atom->nlocal);
@@ -308,7 +324,7 @@ void PairNvalchemi::rebuild_rows()
 Evaluation PairNvalchemi::evaluate()
 {
   nvalchemi::MpiExchange &exchange = *impl->exchange;
-  const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type};
+  const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type, atom->q};
   const double start = platform::walltime();
   const double exchanged = exchange.seconds();
   double graph_done = start;

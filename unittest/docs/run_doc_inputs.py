@@ -31,7 +31,8 @@ sys.path.insert(0, str(REPOSITORY / "unittest" / "mpi"))
 from installation import NotInstalled, find_installation  # noqa: E402
 from simulation import run_lammps  # noqa: E402
 
-ARCHIVE = REPOSITORY / "examples" / "lammps" / "minimal" / "example_network.pt"
+EXAMPLES = REPOSITORY / "examples" / "lammps"
+ARCHIVE = EXAMPLES / "minimal" / "example_network.pt"
 CARD_IN_ARCHIVE = "extra/nvalchemi.json"
 SPEC = '{"version": 2, "core": {"policy": {"kind": "halo"}}}'
 KINDS = ("whole", "installed", "pair", "fix", "gpu", "kokkos")
@@ -140,11 +141,13 @@ def complete(block, plugin):
 
 
 def provide_files(text, folder):
-    """Put a small archive, card or spec under every name that the input mentions."""
+    """Put an archive, card or spec under every name that the input mentions: the example's of that
+    name, or else a small one."""
     for name in re.findall(r"\S+\.pt\b", text):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ARCHIVE, target)
+        own = next(iter(EXAMPLES.rglob(target.name)), ARCHIVE)
+        shutil.copy(own, target)
     for name in re.findall(r"\S+\.spec\.json\b", text):
         (folder / name).write_text(SPEC)
     with zipfile.ZipFile(ARCHIVE) as archive:

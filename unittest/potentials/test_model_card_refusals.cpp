@@ -181,7 +181,8 @@ TEST(ParseModelCard, RejectsBadInputs) {
     EXPECT_EQ(input("{'role': 'weights'}"),
               "c.json /inputs/x/role: got \"weights\", expected one of \"species_index\", "
               "\"species_one_hot\", \"positions\", \"edge_index\", \"edge_vectors\", "
-              "\"edge_shifts\", \"edge_cell_shifts\", \"cell\", \"batch\", \"batch_pointer\", "
+              "\"edge_shifts\", \"edge_cell_shifts\", \"cell\", \"setup_cell\", \"batch\", "
+              "\"batch_pointer\", "
               "\"n_rows\", \"n_owned\", \"owned_mask\", \"charges\", \"total_charge\", "
               "\"neighbor_matrix\", \"neighbor_mask\", \"constant\", \"dict\"");
     for (const std::string entry :
