@@ -10,7 +10,7 @@ namespace nvalchemi {
 
 namespace {
 
-constexpr std::array<NamedValue<InputRole>, 19> kRoles = {{
+constexpr std::array<NamedValue<InputRole>, 20> kRoles = {{
     {"species_index", InputRole::SpeciesIndex},
     {"species_one_hot", InputRole::SpeciesOneHot},
     {"positions", InputRole::Positions},
