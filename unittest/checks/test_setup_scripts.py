@@ -303,6 +303,24 @@ class ExportEnvironments(SetupScripts):
         self.assertEqual(link.read_text(), "/torch/site\n")
         self.assertNotIn("download", second.stdout)
 
+    def test_interfaces_find_the_packages_of_the_runtime_environment(self):
+        runtime = self.cache / "runtime"
+        packages = runtime / "lib" / "python3.11" / "site-packages"
+        for folder in (packages, runtime / "bin"):
+            folder.mkdir(parents=True)
+        shutil.copy(self.bin / "python3", runtime / "bin" / "python3")
+        script = f"NVALCHEMI_ENV_DIR={runtime}; nvalchemi_interfaces_env"
+        first = self.run_script(f"{script}; echo $NVALCHEMI_INTERFACES_PYTHON")
+        second = self.run_script(script)
+
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertIn("requirements-interfaces.txt", first.stdout)
+        (made,) = self.cache.glob("interfaces-py3.11-*/bin/python3")
+        self.assertEqual(first.stdout.split()[-1], str(made))
+        (link,) = made.parents[1].rglob("*.pth")
+        self.assertEqual(link.read_text(), f"{packages}\n")
+        self.assertNotIn("pip of", second.stdout)
+
     def test_those_that_are_there_are_found_and_none_is_made(self):
         both = "<${NVALCHEMI_EXPORT_MACE_PYTHON:-}><${NVALCHEMI_EXPORT_NEQUIP_PYTHON:-}>"
         script = f'nvalchemi_find_export_env; echo "{both}"'

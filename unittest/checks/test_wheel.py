@@ -59,6 +59,22 @@ class Versions(unittest.TestCase):
             holding = [path for path in files if line in path.read_text().splitlines()]
             self.assertTrue(holding, line)
 
+    def test_what_builds_the_wheel_is_what_tests_build_it_with(self):
+        setup = REPOSITORY / "cmake" / "setup"
+        tested = (setup / "requirements-interfaces.txt").read_text().splitlines()
+        system = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["build-system"]
+
+        self.assertEqual(len(system["requires"]), 1)
+        self.assertIn(system["requires"][0], tested)
+
+    def test_pages_and_messages_name_the_versions_that_are_asked_for(self):
+        pins = pinned_requirements().get_requires_for_dynamic_metadata({})
+        versions = dict(line.split("==") for line in pins)
+        for page in ("install.rst", "install_hpc.rst"):
+            text = (REPOSITORY / "doc" / page).read_text()
+            for name, version in re.findall(r"([\w-]+)==([\w.]+)", text):
+                self.assertEqual(versions.get(name, version), version, page)
+
     def test_the_version_is_the_same_everywhere(self):
         version = PROJECT["version"]
         cmake = (REPOSITORY / "CMakeLists.txt").read_text()

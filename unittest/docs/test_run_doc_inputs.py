@@ -84,6 +84,11 @@ class Complete(unittest.TestCase):
         with self.assertRaisesRegex(PageError, "begins with plugin load"):
             complete(Block("p", 1, "whole", "run 0\n"), "/b/p.so")
 
+    def test_leaves_an_installed_input_as_it_is(self):
+        self.assertEqual(complete(Block("p", 1, "installed", "run 0\n"), "/b/p.so"), "run 0\n")
+        with self.assertRaisesRegex(PageError, "an installed package needs no plugin load"):
+            complete(Block("p", 1, "installed", "plugin load x.so\n"), "/b/p.so")
+
     def test_puts_a_pair_block_after_the_box_and_before_the_run(self):
         text = complete(Block("p", 1, "pair", "pair_style nvalchemi\n"), "/b/p.so")
 

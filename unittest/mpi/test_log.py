@@ -44,8 +44,8 @@ class Log(LammpsTest):
         for text, log, said in (
             (model, quiet, False),
             ("nvalchemi: loading ", quiet, False),
-            ("seconds", quiet, False),
-            ("seconds", usual, True),
+            ("evaluations, seconds per rank", quiet, False),
+            ("evaluations, seconds per rank", usual, True),
             (model, usual, True),
             ("nvalchemi: loading ", usual, True),
             (progress, usual, False),
