@@ -84,6 +84,28 @@ Tensor moments_of(const ModelCard& card, const MomentRequest& request, const Ten
     return torch::stack(axes, 1);
 }
 
+/// The gradient of edge vectors; those of positions and cell become row forces and a virial:
+/// -dE/dstrain = -(sum of r (x) g over edges + sum of x (x) g over rows + h^T dE/dh).
+void differentiate_with_lattice(const ModelInputs& inputs, const Tensor& scalar,
+                                ModelResults& results) {
+    std::vector<Tensor> leaves{inputs.edge_vectors};
+    for (const auto& leaf : {inputs.position_leaf, inputs.cell_leaf})
+        if (leaf.defined()) leaves.push_back(leaf);
+    auto gradients = torch::autograd::grad({scalar}, leaves, {}, /*retain_graph=*/false,
+                                           /*create_graph=*/false, /*allow_unused=*/true);
+    const auto in_double = [](const Tensor& values) {
+        return values.detach().to(torch::kFloat64).reshape({-1, 3});
+    };
+    results.lattice_virial = in_double(inputs.edge_vectors.new_zeros({3, 3}));
+    for (std::size_t k = 0; k < leaves.size(); ++k) {
+        if (!gradients[k].defined()) gradients[k] = torch::zeros_like(leaves[k]);
+        if (k > 0)
+            results.lattice_virial -= in_double(leaves[k]).t().matmul(in_double(gradients[k]));
+    }
+    results.gradient = gradients[0];
+    if (inputs.position_leaf.defined()) results.position_gradient = gradients[1];
+}
+
 class Consolidation {
   public:
     Consolidation(const ModelCard& card, const AtomGraph& graph)
@@ -107,6 +129,14 @@ class Consolidation {
                 result_.edge_gradients, result_.stayed.edge_gradients);
         else
             put(results.gradient.reshape({graph_.n_rows, 3}), -factor_, result_.row_forces,
+                result_.stayed.row_forces);
+        if (results.lattice_virial.defined()) {
+            const auto values = to_host(results.lattice_virial, factor_);
+            std::copy(values.begin(), values.end(), result_.lattice_virial);
+            result_.has_lattice_virial = true;
+        }
+        if (results.position_gradient.defined())
+            put(results.position_gradient.reshape({graph_.n_rows, 3}), -factor_, result_.row_forces,
                 result_.stayed.row_forces);
         if (results.moments.defined())
             put(results.moments, orientation(card_) * factor_, result_.edge_moments,
@@ -230,7 +260,8 @@ std::vector<Tensor> pick_outputs(const ModelCard& card, const c10::IValue& retur
 ModelResults differentiate(const ModelCard& card, const AtomGraph& graph, const ModelInputs& inputs,
                            std::vector<Tensor> outputs, const Tensor& token,
                            const MomentRequest* moments) {
-    ModelResults results{std::move(outputs), {}, {}};
+    ModelResults results;
+    results.outputs = std::move(outputs);
     if (card.forces == ForceSource::Model) return results;
     const bool edges = card.forces == ForceSource::EdgeVectors;
     const Tensor leaf = edges ? inputs.edge_vectors : inputs.positions;
@@ -248,7 +279,10 @@ ModelResults differentiate(const ModelCard& card, const AtomGraph& graph, const 
                                               /*create_graph=*/false, /*allow_unused=*/true)[0];
         return gradient.defined() ? gradient : torch::zeros_like(leaf);
     };
-    results.gradient = gradient_of_leaf(moments != nullptr);
+    if (inputs.position_leaf.defined() || inputs.cell_leaf.defined())
+        differentiate_with_lattice(inputs, scalar, results);
+    else
+        results.gradient = gradient_of_leaf(moments != nullptr);
     if (moments != nullptr && edges)
         results.moments = moments_of(card, *moments, leaf, [&] { return gradient_of_leaf(true); });
     return results;

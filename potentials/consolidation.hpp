@@ -29,6 +29,9 @@ struct ModelResults {
     /// Of the sum of the owned rows' energies, with respect to the leaf; undefined for models that
     /// compute forces themselves.
     torch::Tensor gradient;
+    /// Where positions or the cell are further leaves (ModelInputs): the gradient of positions, and
+    /// (3, 3) the part of -dE/dstrain that edges do not give, float64.
+    torch::Tensor position_gradient, lattice_virial;
     torch::Tensor moments;  ///< (edges, 3, 3) where asked for, else undefined
 };
 

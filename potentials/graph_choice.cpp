@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "potentials/evaluation_scope.hpp"
+#include "potentials/neighbor_table.hpp"
 
 namespace nvalchemi {
 
@@ -40,6 +41,9 @@ void require_same_results(const ModelCard& card, const ModelResults& found,
                      tolerance);
     }
     require_same("the gradient of the energy", found.gradient, expected.gradient, tolerance);
+    require_same("the gradient of positions", found.position_gradient, expected.position_gradient,
+                 tolerance);
+    require_same("the virial", found.lattice_virial, expected.lattice_virial, tolerance);
 }
 
 GraphChoice::GraphChoice(GraphUse wanted, const ModelCard& card, const DistributedModel& model,
@@ -54,6 +58,9 @@ std::string GraphChoice::obstacle(const AtomGraph& graph, const HaloExchange& ex
     if (graph.n_rows > graph.n_owned)
         return "the model sees copies of atoms as rows of their own (\"rows\": \"raw\" in its "
                "card)";
+    if (takes_neighbor_table(card_)) return "the model takes a table of neighbours";
+    if (card_.find_input(InputRole::SetupCell))
+        return "the number of the model's wave vectors or mesh points follows the cell";
     if (wanted_ == GraphUse::Auto && graph.n_owned > MOST_ATOMS_OF_AUTO)
         return std::to_string(graph.n_owned) + " atoms are more than " +
                std::to_string(MOST_ATOMS_OF_AUTO) + ", up to which it pays";

@@ -67,6 +67,7 @@ void PaddedGraph::resize(std::int64_t rows, std::int64_t edges) {
     position_ = torch::zeros({rows, 3}, reals);
     edge_vector_ = torch::zeros({edges, 3}, reals);
     shift_ = torch::zeros({edges, 3}, reals);
+    charge_ = torch::zeros({rows}, reals);
     first_sink_ = -1;
     view_.n_owned = view_.n_rows = rows;
     view_.n_edges = edges;
@@ -111,6 +112,9 @@ bool PaddedGraph::fill(const AtomGraph& graph) {
     if (graph.edge_shift != nullptr) put(shift_, graph.edge_shift, graph.n_edges, from, zero);
     if (graph.edge_cell_shift != nullptr)
         put(cell_shift_, graph.edge_cell_shift, graph.n_edges, from, zero);
+    if (graph.charge != nullptr) put(charge_, graph.charge, n, from, zero);
+    view_.charge = graph.charge ? charge_.const_data_ptr<double>() : nullptr;
+    view_.setup_cell = graph.setup_cell;
     view_.edge_shift = graph.edge_shift ? shift_.const_data_ptr<double>() : nullptr;
     view_.edge_cell_shift =
         graph.edge_cell_shift ? cell_shift_.const_data_ptr<std::int64_t>() : nullptr;

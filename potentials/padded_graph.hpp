@@ -23,7 +23,8 @@ class PaddedGraph {
     /// Copy `graph` into the arrays. True: extents changed, and so did the arrays' addresses.
     bool fill(const AtomGraph& graph);
 
-    /// The arrays as a graph; edge_shift and edge_cell_shift only if the last graph had them.
+    /// The arrays as a graph; edge_shift, edge_cell_shift and charge only if the last graph had
+    /// them, and its setup_cell.
     const AtomGraph& view() const { return view_; }
 
   private:
@@ -33,7 +34,7 @@ class PaddedGraph {
     torch::Device device_;
     torch::Tensor sink_edge_;  ///< (3,)
     torch::Tensor species_, receiver_, sender_, cell_shift_;
-    torch::Tensor position_, edge_vector_, shift_;
+    torch::Tensor position_, edge_vector_, shift_, charge_;
     std::int64_t first_sink_ = -1;  ///< that turns_ is for
     torch::Tensor turns_;           ///< (edges,) a sink's receiver for each edge, dealt out in turn
     AtomGraph view_;

@@ -36,6 +36,8 @@ void StaticEvaluation::keep_inputs(const ModelInputs& inputs) {
         const auto own = given.detach().clone().requires_grad_(given.requires_grad());
         if (given.is_same(inputs.edge_vectors)) kept.edge_vectors = own;
         if (given.is_same(inputs.positions)) kept.positions = own;
+        if (given.is_same(inputs.position_leaf)) kept.position_leaf = own;
+        if (given.is_same(inputs.cell_leaf)) kept.cell_leaf = own;
         kept.bound.push_back({bound.spec, own});
     }
     inputs_ = std::move(kept);
@@ -75,6 +77,10 @@ ModelResults StaticEvaluation::evaluate(const AtomGraph& graph) {
                                       : results_.outputs[k]);
     if (!results_.gradient.defined()) return results;
     const bool edges = card_.forces == ForceSource::EdgeVectors;
+    if (results_.position_gradient.defined())
+        results.position_gradient =
+            results_.position_gradient.reshape({-1, 3}).narrow(0, 0, graph.n_rows);
+    results.lattice_virial = results_.lattice_virial;
     results.gradient =
         results_.gradient.reshape({-1, 3}).narrow(0, 0, edges ? graph.n_edges : graph.n_rows);
     return results;
