@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Plots from what measure_gpu.py wrote: time of a step, and of an exchange.
 
-python3 unittest/benchmark/plot_gpu.py numbers.json doc/results
+python3 unittest/benchmark/plot_gpu.py numbers.json doc/figures
 """
 
 import json
