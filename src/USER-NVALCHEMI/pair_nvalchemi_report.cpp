@@ -7,6 +7,8 @@
 #include "pair_nvalchemi.h"
 #include "pair_nvalchemi_impl.h"
 
+#include "node_share.h"
+
 #include "atom.h"
 #include "comm.h"
 #include "error.h"
