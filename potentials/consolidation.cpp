@@ -86,6 +86,7 @@ class Consolidation {
                              "': the energy does not depend on its input '" +
                              (edges ? "edge_vectors" : "positions") +
                              "' in a differentiable way; forces cannot be derived");
+        if (!edges) return differentiate_positions(scalar, leaf);
         const auto gradient_of_leaf = [&](bool retain_graph) {
             auto gradient = torch::autograd::grad({scalar}, {leaf}, {}, retain_graph,
                                                   /*create_graph=*/false, /*allow_unused=*/true)[0];
@@ -94,15 +95,10 @@ class Consolidation {
         const bool lattice = inputs_.position_leaf.defined() || inputs_.cell_leaf.defined();
         const auto gradient =
             lattice ? gradient_with_lattice(scalar) : gradient_of_leaf(moments != nullptr);
-        if (edges) {
-            put(gradient.reshape({graph_.n_edges, 3}), orientation() * factor_,
-                result_.edge_gradients, result_.stayed.edge_gradients);
-            if (moments != nullptr)
-                add_moments(*moments, leaf.detach(), [&] { return gradient_of_leaf(true); });
-        } else {
-            put(gradient.reshape({graph_.n_rows, 3}), -factor_, result_.row_forces,
-                result_.stayed.row_forces);
-        }
+        put(gradient.reshape({graph_.n_edges, 3}), orientation() * factor_, result_.edge_gradients,
+            result_.stayed.edge_gradients);
+        if (moments != nullptr)
+            add_moments(*moments, leaf.detach(), [&] { return gradient_of_leaf(true); });
     }
 
     Evaluation take() {
@@ -150,6 +146,30 @@ class Consolidation {
             }));
         put(torch::stack(axes, 1), orientation() * factor_, result_.edge_moments,
             result_.stayed.edge_moments);
+    }
+
+    /// Forces; and where shifts are differentiated too, the virial of both: -dE/dstrain for
+    /// positions and shifts that move with the cell.
+    void differentiate_positions(const Tensor& scalar, const Tensor& positions) {
+        std::vector<Tensor> leaves{positions};
+        for (const auto& bound : inputs_.bound)
+            if (bound.spec->role == InputRole::EdgeShifts && bound.value.toTensor().requires_grad())
+                leaves.push_back(bound.value.toTensor());
+        const auto gradients = torch::autograd::grad({scalar}, leaves, {}, /*retain_graph=*/false,
+                                                     /*create_graph=*/false, /*allow_unused=*/true);
+        auto virial = torch::zeros({3, 3}, positions.options().requires_grad(false));
+        for (std::size_t k = 0; k < leaves.size(); ++k) {
+            if (!gradients[k].defined()) continue;
+            const auto moved = leaves[k].detach().reshape({-1, 3});
+            virial = virial - moved.t().matmul(gradients[k].reshape({-1, 3}));
+        }
+        put(gradients[0].defined() ? gradients[0].reshape({graph_.n_rows, 3})
+                                   : torch::zeros_like(positions.detach()),
+            -factor_, result_.row_forces, result_.stayed.row_forces);
+        if (leaves.size() == 1) return;
+        const auto values = to_host(virial, factor_);
+        std::copy(values.begin(), values.end(), result_.virial);
+        result_.has_model_virial = true;
     }
 
     double volume() const {

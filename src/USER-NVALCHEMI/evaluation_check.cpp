@@ -31,8 +31,11 @@ namespace {
 
 bool gives_virial(const nvalchemi::ModelCard &card)
 {
+  const bool strained_shifts = card.forces == ForceSource::Positions &&
+                               card.find_input(nvalchemi::InputRole::EdgeShifts) != nullptr;
   return card.forces == ForceSource::EdgeVectors || card.rows == nvalchemi::RowMode::Raw ||
-         card.find_output(OutputRole::Virial) || card.find_output(OutputRole::Stress);
+         strained_shifts || card.find_output(OutputRole::Virial) ||
+         card.find_output(OutputRole::Stress);
 }
 
 }    // namespace
