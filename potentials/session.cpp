@@ -11,7 +11,7 @@
 #include "potentials/archive.hpp"
 #include "potentials/distributed_model.hpp"
 #include "potentials/evaluation_scope.hpp"
-#include "potentials/host_staged_exchange.hpp"
+#include "potentials/staged_exchange.hpp"
 #include "potentials/model_inputs.hpp"
 #include "potentials/reference_check.hpp"
 #include "potentials/self_test.hpp"
@@ -146,7 +146,7 @@ std::vector<Evaluation> Session::evaluate_in_parts(InMemoryGroup& group,
     const EvaluationScope one_dtype_for_all_threads(model_dtype(impl_->card));
     std::vector<Evaluation> evaluations(parts.size());
     group.run([&](int rank, HaloExchange& memory) {
-        HostStagedExchange staged(memory);
+        StagedExchange staged(memory, -1);
         HaloExchange& own = impl_->device.is_cuda() ? static_cast<HaloExchange&>(staged) : memory;
         const auto wrapped = options.wrap_exchange ? options.wrap_exchange(rank, own) : nullptr;
         const auto observer = options.observer ? options.observer(rank) : ValueObserver();

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "potentials/atom_graph.hpp"
+
 namespace nvalchemi {
 
 class Session;
@@ -37,6 +39,7 @@ struct WholeEvaluation {
     double force_terms = 0;
     double virial_terms = 0;
     double atomic_virial_terms = 0;  ///< as force_terms, of |r_e| |g_e| / 2
+    ExtraOutputs extras;             ///< further declared outputs, per node (n, width)
 };
 
 /// Evaluate the archive without the distribution pass, one row an atom, with the independent

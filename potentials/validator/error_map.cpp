@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "potentials/validator/partition_checks.hpp"
 
@@ -45,6 +46,28 @@ bool same_numbers(std::vector<double> left, std::vector<double> right, double to
     return true;
 }
 
+std::optional<double> face_distance_of(const ErrorMap& map, std::size_t atom) {
+    if (map.face_distances[atom] < 0) return {};
+    return map.face_distances[atom];
+}
+
+void add_force_pairs(const WholeEvaluation& whole, const DecomposedEvaluation& found,
+                     ErrorMap& map) {
+    const std::size_t atoms = map.force_errors.size();
+    std::set<std::size_t> shown;
+    for (const auto& atom : map.worst) shown.insert(static_cast<std::size_t>(atom.atom));
+    const std::size_t others = std::min(atoms, kForcePairs - kShown);
+    for (std::size_t k = 0; k < others; ++k) shown.insert(k * atoms / others);
+    for (const auto atom : shown) {
+        ErrorMap::ForcePair pair;
+        pair.atom = static_cast<std::int64_t>(atom);
+        std::copy_n(&whole.forces[3 * atom], 3, pair.reference.begin());
+        std::copy_n(&found.forces[3 * atom], 3, pair.decomposed.begin());
+        pair.face_distance = face_distance_of(map, atom);
+        map.force_pairs.push_back(pair);
+    }
+}
+
 }  // namespace
 
 ErrorMap map_errors(const WholeEvaluation& whole, const DecomposedEvaluation& found,
@@ -83,10 +106,10 @@ ErrorMap map_errors(const WholeEvaluation& whole, const DecomposedEvaluation& fo
                              placed.owners[atom],
                              map.force_errors[atom],
                              energy_errors[atom],
-                             {}};
-        if (map.face_distances[atom] >= 0) entry.face_distance = map.face_distances[atom];
+                             face_distance_of(map, atom)};
         map.worst.push_back(entry);
     }
+    add_force_pairs(whole, found, map);
     map.same_multiset =
         map.atoms_wrong > 0 &&
         same_numbers(whole.atomic_energies, found.atomic_energies, energy_tolerance);
