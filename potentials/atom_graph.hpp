@@ -53,16 +53,6 @@ struct StayedResults : ResultPointers {
     std::vector<std::shared_ptr<const void>> memory;  ///< keeps what the pointers refer to
 };
 
-/// A declared output other than energies, forces and virial, in the units of the model.
-struct ExtraOutput {
-    bool per_node = false;
-    std::int64_t width = 1;
-    /// Per node (rows, width). Of the whole system (width,) for one rank, (ranks, width) where the
-    /// values of several ranks are together.
-    std::vector<double> values;
-};
-using ExtraOutputs = std::map<std::string, ExtraOutput>;  ///< by key
-
 /// What one rank learns from an evaluation, in eV and Angstrom, float64. With
 /// AtomGraph::results_stay the vectors over rows and edges are empty and `stayed` is filled.
 struct Evaluation {
@@ -79,7 +69,13 @@ struct Evaluation {
     StayedResults stayed;
     bool has_model_virial = false;
     double virial[9] = {0};  ///< the model's own -dE/dstrain, row-major, this rank's part
-    ExtraOutputs extras;  ///< per node (n_owned, width), of the system this rank's value
+    /// Further declared outputs by key: per node (n_owned, width), per graph this rank's value.
+    struct Extra {
+        bool per_node = false;
+        std::int64_t width = 1;
+        std::vector<double> values;
+    };
+    std::map<std::string, Extra> extras;
     double seconds_model = 0;  ///< time in the model and its gradient, exchanges included
 
     bool gives_row_forces() const { return !row_forces.empty() || stayed.row_forces != nullptr; }

@@ -191,7 +191,7 @@ class Consolidation {
     }
 
     void add_extra(const OutputSpec& spec, const Tensor& tensor) {
-        ExtraOutput extra;
+        Evaluation::Extra extra;
         extra.per_node = spec.kind == OutputKind::PerNode;
         if (extra.per_node) {
             const auto rows = node_rows(card_, spec, tensor, graph_);

@@ -11,11 +11,11 @@
 #include "potentials/archive.hpp"
 #include "potentials/distributed_model.hpp"
 #include "potentials/evaluation_scope.hpp"
-#include "potentials/staged_exchange.hpp"
 #include "potentials/model_inputs.hpp"
 #include "potentials/reference_check.hpp"
 #include "potentials/self_test.hpp"
 #include "potentials/spec_against_card.hpp"
+#include "potentials/staged_exchange.hpp"
 
 namespace nvalchemi {
 

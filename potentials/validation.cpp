@@ -51,7 +51,8 @@ void add_extra(Deviation& deviation, const ExtraOutput& expected, const ExtraOut
                              : !found.values.empty() && found.values.size() % size == 0;
     if (!same_kind || !has_all)
         return add_difference(deviation, std::numeric_limits<double>::quiet_NaN(), -1);
-    if (expected.per_node) return add_rows(deviation, expected.values, found.values, width, selected);
+    if (expected.per_node)
+        return add_rows(deviation, expected.values, found.values, width, selected);
     for (std::size_t k = 0; k < found.values.size(); ++k)
         add_difference(deviation, std::fabs(found.values[k] - expected.values[k % size]),
                        static_cast<std::int64_t>(k / size));

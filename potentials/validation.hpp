@@ -9,12 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "potentials/atom_graph.hpp"
+#include "potentials/whole_system.hpp"
 
 namespace nvalchemi {
-
-struct WholeSystem;
-struct WholeEvaluation;
 
 /// What a decomposed run says about the same atoms in the same order, in eV and Angstrom.
 struct DecomposedEvaluation {
@@ -44,7 +41,7 @@ struct Deviation {
     double difference = 0;  ///< largest absolute difference; NaN where a number is NaN
     double tolerance = 0;
     std::int64_t worst = -1;  ///< row of the atom with the largest difference; -1: no atom
-    int rank = -1;  ///< that owns it, or that has the value of the system; -1: not known
+    int rank = -1;            ///< that owns it, or that has the value of the system; -1: not known
 
     bool passed() const { return !compared || difference <= tolerance; }
 };

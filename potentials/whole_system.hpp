@@ -3,6 +3,8 @@
 #define NVALCHEMI_POTENTIALS_WHOLE_SYSTEM_HPP
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "potentials/atom_graph.hpp"
@@ -22,6 +24,12 @@ struct WholeSystem {
     std::int64_t size() const { return static_cast<std::int64_t>(species.size()); }
     double volume() const;
 };
+
+/// A declared output other than energies, forces and virial, in the units of the model: per node
+/// (n, width); of the system (width,), or (ranks, width) where the values of several ranks are
+/// together.
+using ExtraOutput = Evaluation::Extra;
+using ExtraOutputs = std::map<std::string, ExtraOutput>;  ///< by key
 
 /// What the archive as it is says about a whole system, in eV and Angstrom, float64.
 struct WholeEvaluation {

@@ -35,14 +35,16 @@ def read_errors(report):
         sys.exit("error: the report lists no errors: nothing was compared")
     tolerance = [q["tolerance"] for q in source["quantities"] if q["name"] == "forces"][0]
     listed = errors["forces"]
-    forces = [np.array(listed[name], dtype=float).reshape(-1, 3) for name in
-              ("reference", "decomposed")]
+    forces = [
+        np.array(listed[name], dtype=float).reshape(-1, 3) for name in ("reference", "decomposed")
+    ]
     if errors["force_errors"] is None:
         numbers = [np.linalg.norm(forces[1] - forces[0], axis=1)]
         numbers.append(np.array(listed["face_distances"], dtype=float))
     else:
-        numbers = [np.array(errors[name], dtype=float) for name in
-                   ("force_errors", "face_distances")]
+        numbers = [
+            np.array(errors[name], dtype=float) for name in ("force_errors", "face_distances")
+        ]
     where = f"{source['label']}, step {source['step']}" if "run" in report else "virtual parts"
     verdict = "passed" if source.get("passed", report["ok"]) else "failed"
     return f"{report['model']['name']}: {where}, {verdict}", forces, *numbers, tolerance

@@ -123,7 +123,7 @@ Found exchange_plan(const ModelCard&, const AttemptEvidence& e) {
 Found atoms_permuted(const ModelCard&, const AttemptEvidence& e) {
     if (!e.errors || !e.errors->same_multiset) return {};
     return finding(0.85,
-                   {"the energies are those of the reference, but of other atoms: " +
+                   {"energies or forces are those of the reference, but of other atoms: " +
                     std::to_string(e.errors->atoms_wrong) + " atoms differ"},
                    "Rows are matched to the wrong atoms: a comparison of sorted numbers would not "
                    "have seen it. Report it with this file.");

@@ -38,7 +38,19 @@ void raise(double& largest, double value) {
     if (!(value <= largest) && !std::isnan(largest)) largest = value;
 }
 
+std::vector<double> lengths(const std::vector<double>& vectors) {
+    const double origin[3] = {0, 0, 0};
+    std::vector<double> result;
+    for (std::size_t k = 0; k < vectors.size(); k += 3)
+        result.push_back(norm_of_difference(&vectors[k], origin));
+    return result;
+}
+
 bool same_numbers(std::vector<double> left, std::vector<double> right, double tolerance) {
+    const auto has_nan = [](const std::vector<double>& values) {
+        return std::any_of(values.begin(), values.end(), [](double x) { return std::isnan(x); });
+    };
+    if (has_nan(left) || has_nan(right)) return false;
     std::sort(left.begin(), left.end());
     std::sort(right.begin(), right.end());
     for (std::size_t k = 0; k < left.size(); ++k)
@@ -102,17 +114,19 @@ ErrorMap map_errors(const WholeEvaluation& whole, const DecomposedEvaluation& fo
                      [&](std::size_t a, std::size_t b) { return badness(a) > badness(b); });
     for (std::size_t k = 0; k < std::min(kShown, atoms); ++k) {
         const auto atom = order[k];
-        ErrorMap::Atom entry{static_cast<std::int64_t>(atom),
-                             placed.owners[atom],
-                             map.force_errors[atom],
-                             energy_errors[atom],
+        ErrorMap::Atom entry{static_cast<std::int64_t>(atom), placed.owners[atom],
+                             map.force_errors[atom], energy_errors[atom],
                              face_distance_of(map, atom)};
         map.worst.push_back(entry);
     }
     add_force_pairs(whole, found, map);
+    const bool energies_differ = std::any_of(energy_errors.begin(), energy_errors.end(),
+                                             [&](double e) { return !(e <= energy_tolerance); });
     map.same_multiset =
-        map.atoms_wrong > 0 &&
-        same_numbers(whole.atomic_energies, found.atomic_energies, energy_tolerance);
+        energies_differ
+            ? same_numbers(whole.atomic_energies, found.atomic_energies, energy_tolerance)
+            : map.atoms_wrong > 0 &&
+                  same_numbers(lengths(whole.forces), lengths(found.forces), 2 * force_tolerance);
     return map;
 }
 

@@ -49,10 +49,11 @@ class Probe {
         exchange_.forward({ids.data(), total_, 1, ElementType::Int64});
         for (std::int64_t row = 0; row < total_; ++row)
             if (ids[row] != atom(row))
-                note(result_.forward_wrong, row_text(row) + ": got " +
-                                                (ids[row] < 0 ? std::string("nothing")
-                                                              : "atom " + std::to_string(ids[row])) +
-                                                ", expected atom " + std::to_string(atom(row)));
+                note(result_.forward_wrong,
+                     row_text(row) + ": got " +
+                         (ids[row] < 0 ? std::string("nothing")
+                                       : "atom " + std::to_string(ids[row])) +
+                         ", expected atom " + std::to_string(atom(row)));
     }
 
     void send_names_forward() {
@@ -204,8 +205,6 @@ void add_check(PlanCheck& total, const PlanCheck& part) {
     total.good = is_good(total);
 }
 
-bool is_good(const PlanCheck& check) {
-    return check.failure.empty() && check.wrong() == 0;
-}
+bool is_good(const PlanCheck& check) { return check.failure.empty() && check.wrong() == 0; }
 
 }  // namespace nvalchemi

@@ -44,8 +44,8 @@ struct PlanCheck {
     std::int64_t wrong() const {
         return forward_wrong + reverse_wrong + rounded + sums_wrong + edges_wrong;
     }
-    std::string failure;             ///< of the exchange itself
-    std::string first;               ///< "rank 1: halo row 3: got atom 7, expected atom 12"
+    std::string failure;  ///< of the exchange itself
+    std::string first;    ///< "rank 1: halo row 3: got atom 7, expected atom 12"
 };
 
 /// Sends numbers that name atoms through the exchange, both ways: all rows, no sampling.
@@ -87,7 +87,9 @@ struct ErrorMap {
     std::int64_t wrong_near_face = 0;    ///< of them
     std::vector<double> force_errors;    ///< (n,)
     std::vector<double> face_distances;  ///< (n,), negative: none in reach
-    bool same_multiset = false;          ///< the right energies, but of other atoms
+    /// The right energies, or where these are right the right lengths of forces, but of other
+    /// atoms.
+    bool same_multiset = false;
     /// Both forces of the worst atoms and of others at even distances in their order, for a plot
     /// of one against the other; kForcePairs at most, ascending.
     struct ForcePair {

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kFarAway = -1;
 
-/// Steps from the nearest of the first `centers` atoms to each atom, kFarAway for more than `hops`. Edges are ordered by receiver.
+/// Steps from the nearest of the first `centers` atoms to each atom, kFarAway for more than `hops`.
+/// Edges are ordered by receiver.
 std::vector<int> steps_from_centers(const EdgeList& edges, std::int64_t atoms, std::int64_t centers,
                                     int hops) {
     std::vector<std::int64_t> first_edge(static_cast<std::size_t>(atoms) + 1, 0);

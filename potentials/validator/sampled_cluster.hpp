@@ -32,7 +32,7 @@ Reach reach_of(Session& session);
 ///     2 hops:   o---o---X---o---o   o      edges end at atoms within 1 step of an X;
 ///                                          the last o is not part of it
 struct Cluster {
-    WholeSystem atoms;         ///< the atoms in the middle come first
+    WholeSystem atoms;  ///< the atoms in the middle come first
     EdgeList edges;
     std::int64_t centers = 1;  ///< number of atoms in the middle
 };
@@ -44,8 +44,8 @@ struct Cluster {
 Cluster cut_cluster(const WholeSystem& surroundings, std::int64_t centers, double cutoff, int hops,
                     bool outermost_edges);
 
-/// Energies (eV) of the atoms in the middle, (centers,), by the archive as it is. `edge_order`: as in
-/// evaluate_whole().
+/// Energies (eV) of the atoms in the middle, (centers,), by the archive as it is. `edge_order`: as
+/// in evaluate_whole().
 std::vector<double> energies_of_centers(Session& session, const Cluster& cluster,
                                         std::uint64_t edge_order = 0);
 

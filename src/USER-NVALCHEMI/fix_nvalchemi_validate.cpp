@@ -325,7 +325,10 @@ void FixNvalchemiValidate::compare_sampled(bool at_setup)
   figures[PASSED] = verdict.passed() ? 1.0 : 0.0;
   figures[EXCHANGE_GOOD] = verdict.plan.good ? 1.0 : 0.0;
   if (comm->me == 0 && (at_setup || !verdict.passed()))
-    utils::logmesg(lmp, sampled_report(verdict, id, update->ntimestep, comm->nprocs));
+    utils::logmesg(lmp, sampled_report(verdict, id, update->ntimestep, comm->nprocs) +
+                            (impl->options.report.empty()
+                                 ? ""
+                                 : "  report: none is written of a sampled comparison\n"));
   if (verdict.passed()) return;
   const std::string text = PREFIX + "step " + std::to_string(update->ntimestep) + ": " +
                            describe_sampled_differences(verdict);

@@ -34,7 +34,8 @@ struct AtomView {
   int nall = 0;    // owned and ghost atoms
   const double *const *x = nullptr;
   const int *type = nullptr;
-  bool displaced = false;    // `x` are not LAMMPS's own positions, or LAMMPS may have others elsewhere
+  bool displaced =
+      false;    // `x` are not LAMMPS's own positions, or LAMMPS may have others elsewhere
 };
 
 // what the model wants to see

@@ -246,8 +246,7 @@ NeighborGraphKokkos<DeviceType>::positions(const AtomView &atoms) const
    types are read anew: Monte Carlo fixes swap them between steps
 ------------------------------------------------------------------------- */
 
-template <class DeviceType>
-void NeighborGraphKokkos<DeviceType>::update_rows(const AtomView &atoms)
+template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_rows(const AtomView &atoms)
 {
   describe_space<DeviceType>(graph_);
   const double scale = settings_.angstrom_per_length;

@@ -20,7 +20,7 @@ PairStyle(nvalchemi,PairNvalchemi);
 #include <string>
 #include <vector>
 
-#include "potentials/atom_graph.hpp"
+#include "potentials/whole_system.hpp"
 
 namespace nvalchemi {
 class MpiExchange;

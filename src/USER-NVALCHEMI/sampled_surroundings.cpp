@@ -134,8 +134,8 @@ std::vector<SurroundingAtom> SurroundingsCollector::atoms_near(const Center *cen
 
 /* ---------------------------------------------------------------------- */
 
-nvalchemi::WholeSystem SurroundingsCollector::collect(const std::vector<Center> &mine,
-                                                      double reach, std::int64_t most) const
+nvalchemi::WholeSystem SurroundingsCollector::collect(const std::vector<Center> &mine, double reach,
+                                                      std::int64_t most) const
 {
   const int nprocs = size_of(comm_);
   const Request request = {static_cast<int>(mine.size()), reach, most};

@@ -66,7 +66,7 @@ class SurroundingsCollector {
   nvalchemi::WholeSystem box_;    // without atoms
   nvalchemi::Lattice lattice_;
   std::vector<SurroundingAtom> owned_;
-  std::int64_t natoms_ = 0;    // of all ranks
+  std::int64_t natoms_ = 0;                    // of all ranks
   double low_[3] = {0.0}, high_[3] = {0.0};    // of the owned atoms, in lattice vectors
 };
 

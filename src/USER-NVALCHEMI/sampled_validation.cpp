@@ -205,8 +205,8 @@ void SampledValidation::add_forces(const Rows &rows, const nvalchemi::WholeSyste
   quantity.largest_cluster = std::max(quantity.largest_cluster, cluster.atoms.size());
   const auto found = nvalchemi::forces_on_centers(session, cluster);
   if (force_noise_ == 0.0)
-    force_noise_ = distance(
-        found.forces, nvalchemi::forces_on_centers(session, cluster, OTHER_ORDER).forces);
+    force_noise_ =
+        distance(found.forces, nvalchemi::forces_on_centers(session, cluster, OTHER_ORDER).forces);
   const double unit = pair_->ev_per_energy() / pair_->angstrom_per_length();
   for (std::size_t k = 0; k < rows.size(); k++) {
     const int i = pair_->parts().graph.atom_of_row(rows[k]);

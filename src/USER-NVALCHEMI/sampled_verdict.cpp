@@ -73,10 +73,9 @@ std::string strata_lines(const SampledVerdict &verdict)
   for (std::size_t k = 0; k < std::min(SHOWN_STRATA, strata.size()); k++) {
     text += fmt::format("    {}: K = {} of {} atoms; ", name_of(strata[k]), strata[k].sampled,
                         strata[k].rows);
-    text += bound_of(strata[k]) == 0.0
-                ? "a fault in any of them would be seen\n"
-                : fmt::format("a fault in {:.3g} % of them would be seen\n",
-                              100.0 * bound_of(strata[k]));
+    text += bound_of(strata[k]) == 0.0 ? "a fault in any of them would be seen\n"
+                                       : fmt::format("a fault in {:.3g} % of them would be seen\n",
+                                                     100.0 * bound_of(strata[k]));
   }
   if (strata.size() > SHOWN_STRATA)
     text += fmt::format("    {} more, none worse than these\n", strata.size() - SHOWN_STRATA);

@@ -29,8 +29,7 @@ const char *unit_name(int k, bool has_volume)
 
 /* ---------------------------------------------------------------------- */
 
-std::string describe_numbers(const ValidationVerdict &verdict,
-                             const nvalchemi::DecomposedRun &run)
+std::string describe_numbers(const ValidationVerdict &verdict, const nvalchemi::DecomposedRun &run)
 {
   std::string text = "the decomposed run differs from the undecomposed model:";
   for (int k = 0; k < ValidationVerdict::QUANTITIES; k++) {

@@ -269,7 +269,11 @@ class Results(KokkosTest):
         settings = self.kokkos_settings(archive, 2)
         structure = archive.case("nacl64")[0]
         self.write_structure(structure)
-        lines = ["fix check all nvalchemi/validate mode sampled every 1", "fix move all nve", "run 2"]
+        lines = [
+            "fix check all nvalchemi/validate mode sampled every 1",
+            "fix move all nve",
+            "run 2",
+        ]
         script = self.script(structure, settings, lines)
         for fault, word in (("", "same"), ("swap_edges", "DIFFERENT")):
             run = self.run_input(

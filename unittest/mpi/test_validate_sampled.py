@@ -115,8 +115,8 @@ class ValidateSampled(ValidateTest):
         self.assertEqual(failed_checks(run.log), [EXCHANGES, SLOPE])
 
     def test_a_small_limit_forces_sampling(self):
-        run = self.run_fix(f"limit 63 {QUICK}")
-        self.assert_passes(run)
+        run = self.run_fix(f"limit 63 report check.json {QUICK}")
+        self.assertIn("report: none is written", self.assert_passes(run))
         self.assertNotIn("against the undecomposed model", run.log)
         run = self.run_fix(f"limit 64 {QUICK}").require_success()
         self.assertEqual(report(run.log), "")
@@ -129,7 +129,9 @@ class ValidateSampled(ValidateTest):
         # all images within reach would be more than the system has
         for name, reach in (("energies", steps), ("forces", 2 * steps)):
             self.assertRegex(text, rf"{name}: 8 atoms, .* {reach} steps .* \(at most 64 together\)")
-        self.assertRegex(text, r"3/K = 0.38 of all atoms do, and fewer than 0.75 of any .* 2 strata")
+        self.assertRegex(
+            text, r"3/K = 0.38 of all atoms do, and fewer than 0.75 of any .* 2 strata"
+        )
         self.assertIn(
             "rank 0 beside rank 1: K = 4 of 32 atoms; a fault in 75 % of them would be seen", text
         )
