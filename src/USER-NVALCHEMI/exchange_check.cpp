@@ -35,11 +35,11 @@ struct AtomSum {
 
 /* ----------------------------------------------------------------------
    by plain MPI, which has no part in the exchange: each atom has a desk on
-   one rank, where its halo rows announce themselves and its owner asks
+   one rank, where its halo rows announce themselves and all of its rows ask
 ------------------------------------------------------------------------- */
 
-nvalchemi::ReturnedSums sums_of_owned(MPI_Comm comm, const nvalchemi::ProbedRows &rows,
-                                      std::int64_t owned)
+nvalchemi::ReturnedSums sums_of_rows(MPI_Comm comm, const nvalchemi::ProbedRows &rows,
+                                     std::int64_t owned)
 {
   int me, nprocs;
   NVALCHEMI_MPI(MPI_Comm_rank(comm, &me));
@@ -49,8 +49,7 @@ nvalchemi::ReturnedSums sums_of_owned(MPI_Comm comm, const nvalchemi::ProbedRows
   for (auto row = owned; row < static_cast<std::int64_t>(atom_of_row.size()); row++)
     names[atom_of_row[row] % nprocs].push_back({me, row, atom_of_row[row]});
   std::vector<std::vector<AtomSum>> asked(nprocs);
-  for (std::int64_t row = 0; row < owned; row++)
-    asked[atom_of_row[row] % nprocs].push_back({atom_of_row[row], 0.0});
+  for (const auto atom : atom_of_row) asked[atom % nprocs].push_back({atom, 0.0});
 
   std::vector<nvalchemi::HaloRowName> announced;
   for (const auto &from : nvalchemi::deliver(comm, names))
@@ -132,7 +131,7 @@ nvalchemi::PlanCheck LAMMPS_NS::check_exchange(LAMMPS *lmp, PairNvalchemi *pair,
   nvalchemi::MpiExchange &exchange = used.exchange;
   const MPI_Comm comm = exchange.communicator();
   const auto rows = named_rows(lmp, used.graph);
-  const auto sums = sums_of_owned(comm, rows, used.graph.n_owned());
+  const auto sums = sums_of_rows(comm, rows, used.graph.n_owned());
 
   // a call of an evaluation, so that failures travel as they do there
 

@@ -99,9 +99,10 @@ TEST(ChooseSample, DrawsTheCountOfEachStratumOrAllOfIt) {
 TEST(ChooseSample, DrawsRowsOfAStratumAsOftenWhereverElseTheyAre) {
     // row 3 belongs to two strata
     std::map<std::int64_t, int> times;
-    for (std::uint64_t seed = 1; seed <= 4000; ++seed)
-        for (const auto row : choose_sample(three_strata(), keys(10, seed), 1).strata[0].drawn)
-            ++times[row];
+    for (std::uint64_t seed = 1; seed <= 4000; ++seed) {
+        const auto choice = choose_sample(three_strata(), keys(10, seed), 1);
+        for (const auto row : choice.strata[0].drawn) ++times[row];
+    }
 
     for (std::int64_t row = 0; row < 4; ++row) EXPECT_NEAR(times[row], 1000, 120);
 }
