@@ -134,7 +134,7 @@ std::string LAMMPS_NS::sampled_report(const SampledVerdict &verdict, const std::
                   "({:.3g} s)\n",
                   fix_id, step, verdict.natoms, nprocs, nprocs == 1 ? "" : "s", verdict.seconds);
   text +=
-      fmt::format("  exchanges: all {} halo rows of all ranks, by atom id and position, forward "
+      fmt::format("  exchanges: all {} halo rows of all ranks, by atom id, forward "
                   "and back: {} wrong: {}\n",
                   verdict.plan.halo_rows, verdict.plan.wrong(), verdict_word(verdict.plan.good));
   if (!verdict.plan.good) text += "    first: " + verdict.plan.first + "\n";

@@ -25,7 +25,7 @@ SENDER_SCATTER = """
 """
 
 # Every atom sees the mean over all atoms.
-MEAN_FIELD = "    h = h + 0.1 * h.mean(0)\n" + LAYER
+MEAN_FIELD = LAYER + "    h = h + 0.1 * h.mean(0)\n" + LAYER
 
 # Fails where two atoms are closer than 1.5 Angstrom, on the ranks that see such a pair: row 3
 # of a table with three rows is asked for.

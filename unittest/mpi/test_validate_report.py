@@ -223,23 +223,6 @@ class WrongSpec(ReportTest):
         self.run_spec("report again.json", spec="check.spec.json").require_success()
         self.assertTrue(self.report("again.json")["ok"])
 
-    def test_a_fault_of_a_further_output_alone_is_found_and_mended(self):
-        right = (TRANSFORMER / "graph_transformer.spec.json").read_text()
-        wrong = json.loads(right)
-        wrong["all_reduce_outputs"] = ["electronegativity"]
-        (self.folder / "twice.spec.json").write_text(json.dumps(wrong))
-        for ranks in (2, 3):
-            run = self.run_spec("report check.json autofix apply", ranks, "twice.spec.json")
-            self.fails(
-                run,
-                r"model: output electronegativity by \S+ \(expected at most \S+; largest on rank",
-            )
-            report = self.report()
-            failed = [q["name"] for q in report["run"]["quantities"] if not q["passed"]]
-            self.assertEqual(failed, ["output electronegativity"])
-            self.assertEqual(report["run"]["blame"], "spec")
-            self.assertEqual(report["spec"], json.loads(right))
-
     def test_a_fault_of_an_output_of_the_system_is_not_blamed_on_the_spec(self):
         arguments = f"ops {self.folder / LIBRARY}"
         run = self.run_fix(
