@@ -348,6 +348,7 @@ Evaluation PairNvalchemi::evaluate()
       energy_not_finite(*impl->graph, found, *atom);
     }
     exchange.end_evaluation();
+    plant_in(evaluation, impl->fault);
     check_finite(*impl->graph, evaluation, *atom);
     impl->outputs.store(*impl->graph, evaluation, atom->nlocal, 1.0 / impl->units.ev_per_energy);
   } catch (const std::exception &problem) {

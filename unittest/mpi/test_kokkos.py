@@ -264,6 +264,27 @@ class Results(KokkosTest):
         self.addCleanup(os.environ.pop, "NVALCHEMI_FAULT", None)
         self.assertTrue(self.validate(3, HALF))
 
+    def test_the_sampled_validator_moves_atoms_where_kokkos_keeps_them(self):
+        archive = model("toy_index_add")
+        settings = self.kokkos_settings(archive, 2)
+        structure = archive.case("nacl64")[0]
+        self.write_structure(structure)
+        lines = [
+            "fix check all nvalchemi/validate mode sampled every 1",
+            "fix move all nve",
+            "run 2",
+        ]
+        script = self.script(structure, settings, lines)
+        for fault, word in (("", "same"), ("swap_edges", "DIFFERENT")):
+            run = self.run_input(
+                script,
+                2,
+                arguments=kokkos_arguments(settings),
+                environment={"NVALCHEMI_FAULT": fault},
+            )
+            self.assertEqual(run.status == 0, not fault, run.message)
+            self.assertRegex(run.log, rf"all forces along one random direction.*: {word}\n")
+
     def test_dynamics_with_new_neighbours(self):
         archive = model("toy_index_add")
         structure = archive.case("nacl64")[0]
