@@ -4,6 +4,7 @@
 
 #include "atom.h"
 
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -43,9 +44,15 @@ void LAMMPS_NS::check_finite(const ModelGraph &graph, const nvalchemi::Evaluatio
                              const Atom &atom)
 {
   const std::int64_t row = graph.first_not_finite(evaluation);
-  if (row < 0) return;
-  graph.show_atoms();
-  not_finite("force", atom, graph.atom_of_row(row));
+  if (row >= 0) {
+    graph.show_atoms();
+    not_finite("force", atom, graph.atom_of_row(row));
+  }
+  if (!evaluation.has_model_virial) return;
+  for (const double component : evaluation.virial)
+    if (!std::isfinite(component))
+      throw std::runtime_error("the virial that the model returns is not finite, although energies "
+                               "and forces are. Look at how the model computes its stress");
 }
 
 /* ---------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 
 #include "fault_injection.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
 #include <utility>
@@ -14,7 +15,10 @@ constexpr std::pair<Fault, const char *> NAMES[] = {
     {Fault::DropForward, "drop_forward"},  {Fault::NoZeroReverse, "no_zero_reverse"},
     {Fault::SkipReverse, "skip_reverse"},  {Fault::CorrectTwice, "correct_twice"},
     {Fault::SwapEdges, "swap_edges"},      {Fault::WrongOwner, "wrong_owner"},
-    {Fault::FailInCheck, "fail_in_check"},
+    {Fault::FailInCheck, "fail_in_check"}, {Fault::WrongLayout, "wrong_layout"},
+    {Fault::DieInLoad, "die_in_load"},     {Fault::DieInRows, "die_in_rows"},
+    {Fault::DieInModel, "die_in_model"},   {Fault::DieInExchange, "die_in_exchange"},
+    {Fault::DieInCheck, "die_in_check"},
 };
 
 }    // namespace
@@ -41,6 +45,14 @@ std::string fault_name(Fault fault)
   for (const auto &[candidate, name] : NAMES)
     if (candidate == fault) return name;
   return "none";
+}
+
+/* ---------------------------------------------------------------------- */
+
+void die_if(Fault planted, Fault here, int time)
+{
+  static int met = 0;
+  if (planted == here && ++met == time) std::raise(SIGKILL);
 }
 
 }    // namespace nvalchemi

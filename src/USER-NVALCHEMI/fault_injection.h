@@ -21,6 +21,15 @@ enum class Fault {
   SwapEdges,        // "swap_edges": edges to halo rows point from receiver to sender
   WrongOwner,       // "wrong_owner": the first halo row of each rank holds another owner row
   FailInCheck,      // "fail_in_check": the last rank throws while fix nvalchemi/validate checks
+  WrongLayout,      // "wrong_layout": members of LAMMPS's classes seem to be elsewhere
+
+  // a rank is killed
+
+  DieInLoad,        // "die_in_load": when it has read the model
+  DieInRows,        // "die_in_rows": at its third neighbour list, between the calls that make rows
+  DieInModel,       // "die_in_model": in its first evaluation
+  DieInExchange,    // "die_in_exchange": in its third exchange
+  DieInCheck,       // "die_in_check": while fix nvalchemi/validate checks
 };
 
 // what the environment asks for; throws std::runtime_error for an unknown name
@@ -28,6 +37,10 @@ enum class Fault {
 Fault fault_from_environment();
 
 std::string fault_name(Fault fault);
+
+// kills this process, as nothing else can, the `time`-th time that the planted fault is met here
+
+void die_if(Fault planted, Fault here, int time = 1);
 
 }    // namespace nvalchemi
 

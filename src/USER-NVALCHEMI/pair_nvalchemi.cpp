@@ -149,6 +149,7 @@ void PairNvalchemi::coeff(int narg, char **arg)
     options.device = model_device(options.device);
     impl->session =
         nvalchemi::load_model(world, path, options, impl->threads, impl->source, warnings);
+    nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInLoad);
     impl->exchange->choose_way(impl->options.halo_comm,
                                nvalchemi::gpu_number(impl->session->device_name()));
     impl->model_file = arg[2];
@@ -264,6 +265,7 @@ void PairNvalchemi::rebuild_rows()
   }
   stop_together(outcome);
 
+  nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInRows, 3);
   nvalchemi::HaloRows rows =
       nvalchemi::build_halo_rows(impl->exchange->communicator(), impl->graph->n_owned(), homes,
                                  impl->graph->settings().folded);
@@ -296,6 +298,7 @@ Evaluation PairNvalchemi::evaluate()
     if (graph.cuda_device < 0 && !model_on_host()) graph.results_stay = false;
     exchange.use_stream(graph.cuda_stream);
     graph_done = platform::walltime();
+    nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInModel);
     const nvalchemi::OpenMPThreads guard(impl->threads);
     try {
       evaluation = impl->session->evaluate(graph, exchange, edge_moments);
