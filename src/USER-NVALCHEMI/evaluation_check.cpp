@@ -26,17 +26,15 @@ namespace {
                            "mapping or a configuration far from the training data");
 }
 
-/* ----------------------------------------------------------------------
-   edges give a virial; so do rows whose images stand in their own place
-------------------------------------------------------------------------- */
+}    // namespace
 
-bool gives_virial(const nvalchemi::ModelCard &card)
+/* ---------------------------------------------------------------------- */
+
+bool LAMMPS_NS::gives_virial(const nvalchemi::ModelCard &card)
 {
   return card.forces == ForceSource::EdgeVectors || card.rows == nvalchemi::RowMode::Raw ||
          card.find_output(OutputRole::Virial) || card.find_output(OutputRole::Stress);
 }
-
-}    // namespace
 
 /* ---------------------------------------------------------------------- */
 
@@ -71,8 +69,9 @@ void LAMMPS_NS::check_available(const nvalchemi::ModelCard &card, const WantedQu
   const std::string model = "model '" + card.name + "' ";
   if (wanted.virial && !gives_virial(card))
     throw std::runtime_error("the pressure is wanted, but " + model +
-                             "takes positions in folded rows and returns no virial. Use a "
-                             "thermo_style without press, or export the model with edge vectors");
+                             "returns forces of its own or takes positions in folded rows, and "
+                             "returns no virial. Use a thermo_style without press and no barostat, "
+                             "or export the model with edge vectors");
   if (wanted.peratom_virial && card.forces != ForceSource::EdgeVectors)
     throw std::runtime_error("per-atom virials are wanted, but " + model +
                              "is no function of edge vectors, which they are made from. Export "

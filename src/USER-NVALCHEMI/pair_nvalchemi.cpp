@@ -16,11 +16,13 @@
 
 #include "atom.h"
 #include "comm.h"
+#include "compute.h"
 #include "domain.h"
 #include "error.h"
 #include "force.h"
 #include "lammps.h"
 #include "memory.h"
+#include "modify.h"
 #include "neigh_list.h"
 #include "neighbor.h"
 #include "platform.h"
@@ -29,6 +31,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "potentials/session.hpp"
 
@@ -223,6 +226,19 @@ void PairNvalchemi::evaluate_and_add()
   if (impl->report_pending) report_setup();
 }
 
+/* ----------------------------------------------------------------------
+   At set-up LAMMPS asks for the virial for its own compute thermo_press,
+   whether thermo_style prints it or not. It becomes NaN where there is none.
+------------------------------------------------------------------------- */
+
+bool PairNvalchemi::only_default_pressure() const
+{
+  if (update->ntimestep != update->firststep) return false;
+  for (const Compute *compute : modify->get_compute_list())
+    if (compute->pressflag && strcmp(compute->id, "thermo_press") != 0) return false;
+  return true;
+}
+
 /* ---------------------------------------------------------------------- */
 
 void PairNvalchemi::refuse_unavailable()
@@ -230,7 +246,7 @@ void PairNvalchemi::refuse_unavailable()
   std::string problem;
   try {
     check_available(impl->session->card(),
-                    {vflag_global != 0, vflag_atom || cvflag_atom, eflag_atom != 0});
+                    {vflag_global != 0 && !only_default_pressure(), vflag_atom || cvflag_atom, eflag_atom != 0});
   } catch (const std::exception &refusal) {
     problem = refusal.what();
   }
@@ -340,6 +356,8 @@ void PairNvalchemi::accumulate(const Evaluation &evaluation)
   targets.record_virials =
       impl->recording && impl->session->card().forces == nvalchemi::ForceSource::EdgeVectors;
   impl->contribution->add(evaluation, *impl->exchange, atom->nlocal, targets);
+  if (vflag_global && !gives_virial(impl->session->card()))
+    std::fill_n(virial, 6, std::numeric_limits<double>::quiet_NaN());
   impl->times.accumulate += platform::walltime() - start;
 }
 

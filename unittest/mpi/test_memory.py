@@ -2,11 +2,8 @@
 """Memory: steady over a long run whose box and sub-domains change, none of it on the stack, and less
 on each rank the more ranks there are."""
 
-import os
 import re
-import sys
 import threading
-import unittest
 from pathlib import Path
 
 import numpy as np
@@ -70,15 +67,10 @@ class MemoryWatch(threading.Thread):
 
 
 class Soak(LammpsTest):
-    STYLES = {
-        "nvalchemi": None,
-        "lj/cut": ("pair_style lj/cut 5.0", "pair_coeff * * 0.02 2.4"),
-    }
-
-    def watch(self, style):
+    def watch(self):
         toy = model("toy_index_add")
         structure = toy.case("nacl64")[0]
-        settings = toy.settings(ranks=2, pair_lines=self.STYLES[style] or ())
+        settings = toy.settings(ranks=2)
         lines = [
             "velocity all create 400.0 4711",
             "fix move all nvt temp 400 400 0.1",
@@ -98,21 +90,15 @@ class Soak(LammpsTest):
         return np.array(steps), ranks
 
     def growth(self, steps, kilobytes):
-        """Largest against smallest of what was seen once settled."""
+        """From the first to the last that was seen once settled."""
         settled = kilobytes[steps >= SETTLED]
         return settled[-1] / settled[0] - 1.0
 
     def test_memory_does_not_grow(self):
-        steps, ranks = self.watch("nvalchemi")
+        steps, ranks = self.watch()
         for rank, kilobytes in ranks.items():
             print(f"{steps[-1]} steps, process {rank}: {kilobytes.tolist()} kB")
             self.assertLess(self.growth(steps, kilobytes), GROWTH, f"kB of process {rank}")
-
-    @unittest.skipUnless(LONG, "what LAMMPS does by itself")
-    def test_lammps_alone(self):
-        steps, ranks = self.watch("lj/cut")
-        for rank, kilobytes in ranks.items():
-            print(f"lj/cut, {steps[-1]} steps, process {rank}: {kilobytes.tolist()} kB")
 
 
 class Stack(LammpsTest):
@@ -157,9 +143,4 @@ class Halo(LammpsTest):
 
 
 if __name__ == "__main__":
-    if "--steps" in sys.argv:  # by hand, for other lengths
-        at = sys.argv.index("--steps")
-        STEPS = int(sys.argv[at + 1])
-        del sys.argv[at : at + 2]
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     main()

@@ -75,11 +75,16 @@ class NoPressure(LammpsTest):
         return self.run_input(self.script(structure, settings, lines), 2)
 
     def test_runs_where_none_is_wanted(self):
-        self.run_model(["thermo_style custom step pe", "run 0"]).require_success()
+        lines = ["thermo_style custom step pe", "fix move all nve", "thermo 1", "run 3"]
+        self.run_model(lines).require_success()
+
+    def test_is_no_number_at_set_up(self):
+        run = self.run_model(["thermo_style custom step press", "run 0"]).require_success()
+        self.assertIn("nan", run.log.split("Press")[1].split("Loop")[0])
 
     def test_is_refused_where_it_is_printed_or_used(self):
         for lines, text in (
-            (["thermo_style custom step press", "run 0"], "the pressure is wanted"),
+            (["thermo_style custom step press", "fix m all nve", "thermo 1", "run 3"], "the pressure is wanted"),
             (["fix box all box/relax iso 0.0", "minimize 0 0 5 5"], "the pressure is wanted"),
             (
                 ["thermo_style custom step pe", "fix b all nph iso 0.0 0.0 1.0", "run 5"],

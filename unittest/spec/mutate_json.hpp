@@ -11,7 +11,7 @@
 
 namespace nvalchemi::testing {
 
-/// Changes spec texts at random, the same way for the same seed on every machine: most as trees
+/// Changes texts of specs and model cards at random, the same way for the same seed on every machine: most as trees
 /// with the format's own vocabulary, which often gives valid specs, the others byte by byte.
 class SpecMutator {
   public:
