@@ -6,6 +6,7 @@
 #include "mpi_check.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -136,6 +137,20 @@ std::string device_at(int place, int gpus, const std::string &device)
 {
   if (gpus < 2 || (device != "auto" && device != "cuda")) return device;
   return "cuda:" + std::to_string(place % gpus);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void keep_freed_memory()
+{
+#if defined(__GLIBC__)
+  for (const char *name : {"GLIBC_TUNABLES", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"})
+    if (std::getenv(name)) return;
+  constexpr int LARGEST_MMAP_THRESHOLD = 32 << 20;    // that glibc takes
+  constexpr int KEPT_AT_MOST = 512 << 20;             // of the heap, on each rank
+  mallopt(M_MMAP_THRESHOLD, LARGEST_MMAP_THRESHOLD);
+  mallopt(M_TRIM_THRESHOLD, KEPT_AT_MOST);
+#endif
 }
 
 /* ---------------------------------------------------------------------- */

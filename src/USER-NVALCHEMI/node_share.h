@@ -41,6 +41,13 @@ std::string device_at(int place, int gpus, const std::string &device);
 
 int gpu_number(const std::string &device);
 
+// Lets the C library keep the memory that a step frees for the next one, which asks for as much. By
+// default it goes back to the system and is fetched anew, many times a step. That costs time, and
+// UCX, which MPI libraries use, keeps a note of each return and drops none as long as nothing is
+// registered: 0.6 kB each, with no end. The user's own MALLOC_* and GLIBC_TUNABLES come first.
+
+void keep_freed_memory();
+
 // While it lives, OpenMP's thread number is LibTorch's; afterwards it is LAMMPS's again. Both may
 // use the same OpenMP runtime, and LAMMPS's threaded styles rely on theirs.
 

@@ -227,13 +227,12 @@ void PairNvalchemi::evaluate_and_add()
 }
 
 /* ----------------------------------------------------------------------
-   At set-up LAMMPS asks for the virial for its own compute thermo_press,
-   whether thermo_style prints it or not. It becomes NaN where there is none.
+   LAMMPS asks for the virial for its own compute thermo_press whether
+   thermo_style prints it or not. It becomes NaN where there is none.
 ------------------------------------------------------------------------- */
 
 bool PairNvalchemi::only_default_pressure() const
 {
-  if (update->ntimestep != update->firststep) return false;
   for (const Compute *compute : modify->get_compute_list())
     if (compute->pressflag && strcmp(compute->id, "thermo_press") != 0) return false;
   return true;
@@ -401,6 +400,8 @@ void PairNvalchemi::report_setup()
   utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
                           decomposition +
                           (impl->options.verbose ? impl->session->listing() : std::string()));
+  if (!gives_virial(impl->session->card()))
+    error->warning(FLERR, PREFIX + "the model gives no virial: a pressure in thermo output is nan");
   for (const std::string &doubt : nvalchemi::doubtful_masses(impl->session->card(), types))
     error->warning(FLERR, PREFIX + doubt);
 }

@@ -152,7 +152,7 @@ class OutOfMemory(Drill):
         run = self.drill([*DYNAMICS, "run 1", "shell sh peaks"], archive=archive, structure=small)
         peak = max(map(int, re.findall(r"VmPeak:\s+(\d+)", run.require_success().output)))
         for rank in (0, 1):
-            self.limited(peak + 100_000, rank)
+            self.limited(peak + 15_000, rank)
             with self.subTest(rank=rank):
                 run = self.drill([*DYNAMICS, "run 3"], archive=archive, structure=large)
                 self.stopped(run, run.seconds, f"ERROR.*rank {rank}: .*(allocat|memory)")

@@ -136,7 +136,7 @@ NextTrial words(std::uint64_t seed) {
         for (auto count = (*random)() % 7; count > 0; --count) {
             std::string word = kWords[(*random)() % kWords.size()];
             if ((*random)() % 8 == 0 && !word.empty())
-                word[(*random)() % word.size()] = static_cast<char>((*random)());
+                word[(*random)() % word.size()] = static_cast<char>(1 + (*random)() % 255);
             text += (line.empty() ? "" : " ") + word;
             line.push_back(word);
         }

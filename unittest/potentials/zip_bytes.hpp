@@ -13,7 +13,7 @@ namespace nvalchemi::testing {
 /// A number of `bytes` bytes, the lowest first.
 inline std::string little(std::uint64_t value, int bytes) {
     std::string text;
-    for (int k = 0; k < bytes; ++k) text += static_cast<char>((value >> (8 * k)) & 255);
+    for (int k = 0; k < bytes; ++k) text += k < 8 ? static_cast<char>((value >> (8 * k)) & 255) : '\0';
     return text;
 }
 
