@@ -62,7 +62,8 @@ std::size_t find_word(std::string_view text, std::string_view word, std::size_t 
 /// could be one of those above.
 bool hides_a_name(std::string_view code) {
     const std::string_view getattr = "getattr";
-    for (auto at = find_word(code, getattr); at != code.npos; at = find_word(code, getattr, at + 1)) {
+    for (auto at = find_word(code, getattr); at != code.npos;
+         at = find_word(code, getattr, at + 1)) {
         const auto quote = code.find_first_of("\"'#", at);
         if (quote == code.npos || code[quote] != '"') return true;
         auto end = quote + 1;

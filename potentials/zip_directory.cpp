@@ -19,7 +19,7 @@ constexpr std::size_t kEndBytes = 22, kLargeLocatorBytes = 20, kEntryBytes = 46,
 constexpr std::size_t kLongestComment = 65535;
 constexpr std::uint64_t kInExtraField = 0xffffffff;  // a 32-bit number that is too small
 constexpr std::uint64_t kDeflate = 8;
-constexpr std::uint16_t kLargeNumbers = 1;           // the extra field that holds them
+constexpr std::uint16_t kLargeNumbers = 1;  // the extra field that holds them
 
 [[noreturn]] void refuse(const std::string& what) {
     throw std::runtime_error("damaged zip archive: " + what);
@@ -136,8 +136,7 @@ std::string_view content_of(std::string_view archive, const Header& header) {
     if (part(archive, header.local + kFileBytes, name_bytes) != header.name)
         refuse(header.name + ": got another name beside its content");
     const auto content =
-        part(archive, header.local + kFileBytes + name_bytes + extra_bytes,
-                              header.compressed);
+        part(archive, header.local + kFileBytes + name_bytes + extra_bytes, header.compressed);
     if (!header.deflated && zip_checksum(content) != header.checksum)
         refuse(header.name + ": its content does not have its checksum. Copy or export it again");
     return content;

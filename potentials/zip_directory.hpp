@@ -12,14 +12,14 @@ namespace nvalchemi {
 /// A file inside a zip archive.
 struct ZipEntry {
     std::string name;
-    std::string_view content;  ///< as it lies in the archive; refers to the archive's bytes
-    bool compressed = false;   ///< by the format's method 8, deflate; otherwise stored as it is
-    std::uint64_t size = 0;    ///< uncompressed
+    std::string_view content;    ///< as it lies in the archive; refers to the archive's bytes
+    bool compressed = false;     ///< by the format's method 8, deflate; otherwise stored as it is
+    std::uint64_t size = 0;      ///< uncompressed
     std::uint32_t checksum = 0;  ///< of the uncompressed content
 };
 
-/// What all compressed files of an archive may unpack to: they hold a model's code and its debugging
-/// information, weights are stored as they are.
+/// What all compressed files of an archive may unpack to: they hold a model's code and its
+/// debugging information, weights are stored as they are.
 inline constexpr std::uint64_t kMostUnpackedBytes = std::uint64_t(1) << 28;
 
 /// The files of a zip archive as torch.jit.save writes it. Every byte of stored files is compared

@@ -22,7 +22,8 @@ bool is_further_output(nvalchemi::OutputRole role)
 
 bool all_finite(const std::vector<double> &values)
 {
-  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+  return std::all_of(values.begin(), values.end(),
+                     [](double value) { return std::isfinite(value); });
 }
 
 }    // namespace
@@ -112,7 +113,8 @@ void ModelOutputs::store(const ModelGraph &graph, const nvalchemi::Evaluation &e
                                std::to_string(extra->second.values.size()) + " values, expected " +
                                std::to_string(values.size()) + " as the model card says");
     if (read_.count(name) && !all_finite(extra->second.values))
-      throw std::runtime_error("output '" + name + "' is not finite. Look for what the model "
+      throw std::runtime_error("output '" + name +
+                               "' is not finite. Look for what the model "
                                "divides by, or do not ask for it");
     std::copy(extra->second.values.begin(), extra->second.values.end(), values.begin());
   }
@@ -130,7 +132,8 @@ void ModelOutputs::store_one(const std::string &name, PerAtom &output, const Mod
                              " atoms, expected a width of " + std::to_string(width) +
                              " as the model card says");
   if (!all_finite(rows))
-    throw std::runtime_error("per-atom output '" + name + "' is not finite. Look for what the model " +
+    throw std::runtime_error("per-atom output '" + name +
+                             "' is not finite. Look for what the model " +
                              "divides by, or do not ask for it");
   output.values.assign(nlocal * width, 0.0);
   output.pointers.resize(nlocal);

@@ -244,8 +244,8 @@ void PairNvalchemi::refuse_unavailable()
 {
   std::string problem;
   try {
-    check_available(impl->session->card(),
-                    {vflag_global != 0 && !only_default_pressure(), vflag_atom || cvflag_atom, eflag_atom != 0});
+    check_available(impl->session->card(), {vflag_global != 0 && !only_default_pressure(),
+                                            vflag_atom || cvflag_atom, eflag_atom != 0});
   } catch (const std::exception &refusal) {
     problem = refusal.what();
   }

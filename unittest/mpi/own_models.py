@@ -10,7 +10,8 @@ from pathlib import Path
 
 import scripted
 
-# A bond potential with a smooth end. `extra`: further lines, which may use i, v, r, e and add to out.
+# A bond potential with a smooth end. `extra`: further lines, which may use i, v, r, e and
+# add to out.
 PAIR_MODEL = """class ScriptedNetwork(Module):
   __parameters__ = ["w", "u", "e", ]
   __buffers__ = ["rc", ]

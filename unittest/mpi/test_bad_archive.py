@@ -119,10 +119,12 @@ class Malicious(BadArchive):
 
     def test_what_unpacks_to_too_much(self):
         buffer = io.BytesIO(self.whole)
-        with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
-            with file.open("toy_index_add/code/big.py", "w") as stream:
-                for _ in range(300):
-                    stream.write(bytes(1 << 20))
+        with (
+            zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED, compresslevel=9) as file,
+            file.open("toy_index_add/code/big.py", "w") as stream,
+        ):
+            for _ in range(300):
+                stream.write(bytes(1 << 20))
         self.did_no_harm(buffer.getvalue(), "compressed files of more than 268435456 bytes")
 
     def test_operators_that_write_files_are_refused_before_they_run(self):

@@ -149,7 +149,6 @@ class Variants(KokkosTest):
         found = self.decomposed(structure, kokkos)
         self.assert_same(found.reference, plain.reference, structure.volume, BAR)
 
-
     def test_hybrid_overlay_with_a_pair_potential_of_kokkos_in_both_orders(self):
         toy = model("toy_index_add")
         structure = toy.case("nacl64")[0]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Memory: steady over a long run whose box and sub-domains change, none of it on the stack, and less
-on each rank the more ranks there are."""
+"""Memory: steady over a long run whose box and sub-domains change, none of it on the stack, less on
+each rank the more ranks there are."""
 
 import re
 import threading
@@ -125,7 +125,8 @@ class Halo(LammpsTest):
         settings = archive.settings(ranks=ranks, processors=grid)
         run = self.run_structure(structure, settings, ["run 0"])
         owned, halo = (
-            int(re.search(name + r" \d+/[\d.]+/(\d+)", run.log).group(1)) for name in ("owned", "halo")
+            int(re.search(name + r" \d+/[\d.]+/(\d+)", run.log).group(1))
+            for name in ("owned", "halo")
         )
         return owned, halo
 

@@ -41,7 +41,7 @@ class Partitions(LammpsTest):
     def test_a_replica_without_the_model_does_not_hold_up_the_others(self):
         lines = [
             "variable style world nvalchemi zero",
-            'variable coeff world """%s Na Cl""" ""' % self.toy.archive,
+            f'variable coeff world """{self.toy.archive} Na Cl""" ""',
             "pair_style zero 6.0",
             "pair_coeff * *",
             'if "${style} == nvalchemi" then "pair_style nvalchemi" "pair_coeff * * ${coeff}"',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Relaxed boxes, several time scales, changing atoms and boxes: the numbers stay the model's own."""
+"""Relaxed boxes, several time scales, changing atoms and boxes: numbers stay the model's own."""
 
 import re
 

@@ -57,8 +57,7 @@ Trial try_reading(const std::string& input, const std::function<void()>& read,
 
 std::vector<std::string> card_texts() {
     std::vector<std::string> texts = {
-        testing::kCard,
-        testing::card_and("'expected_exchanges': 2, 'triplets': 'by_receiver'"),
+        testing::kCard, testing::card_and("'expected_exchanges': 2, 'triplets': 'by_receiver'"),
         testing::card_with_inputs("'c': {'role': 'constant', 'value': [[1, 2], [3, 4.5]]}, "
                                   "'cell': {'role': 'cell', 'shape': '(1,3,3)'}"),
         testing::card_with_outputs("'s': {'role': 'stress', 'kind': 'per_graph', 'shape': '(3,3)', "
@@ -119,14 +118,75 @@ NextTrial archives(std::uint64_t seed) {
 }
 
 /// Words of input lines, and words that are nearly right.
-const std::vector<std::string> kWords = {
-    "device", "cpu", "cuda", "cuda:0", "cuda:99999999999999999999", "auto", "halo_comm", "mpi",
-    "mpi/device", "nccl", "card", "spec", "SPEC_MPNN_HALO", "lenient", "yes", "no", "ops", "threads",
-    "4", "-1", "0", "1e3", "99999999999999999999", "selftest", "exclusions", "allow", "refuse",
-    "centroid", "verbose", "every", "10", "once", "rebalance", "tol", "relative", "absolute",
-    "on_failure", "error", "warn", "instance", "limit", "mode", "gathered", "sampled", "sample",
-    "report", "r.json", "r.*.json", "*", "world_size", "autofix", "propose", "apply", "seed", "nan",
-    "inf", "1e-400", "0x10", "", " ", "Na", "Cl", "NULL", "Xx", "NA", "\xff", "%s%n", "../..", "="};
+const std::vector<std::string> kWords = {"device",
+                                         "cpu",
+                                         "cuda",
+                                         "cuda:0",
+                                         "cuda:99999999999999999999",
+                                         "auto",
+                                         "halo_comm",
+                                         "mpi",
+                                         "mpi/device",
+                                         "nccl",
+                                         "card",
+                                         "spec",
+                                         "SPEC_MPNN_HALO",
+                                         "lenient",
+                                         "yes",
+                                         "no",
+                                         "ops",
+                                         "threads",
+                                         "4",
+                                         "-1",
+                                         "0",
+                                         "1e3",
+                                         "99999999999999999999",
+                                         "selftest",
+                                         "exclusions",
+                                         "allow",
+                                         "refuse",
+                                         "centroid",
+                                         "verbose",
+                                         "every",
+                                         "10",
+                                         "once",
+                                         "rebalance",
+                                         "tol",
+                                         "relative",
+                                         "absolute",
+                                         "on_failure",
+                                         "error",
+                                         "warn",
+                                         "instance",
+                                         "limit",
+                                         "mode",
+                                         "gathered",
+                                         "sampled",
+                                         "sample",
+                                         "report",
+                                         "r.json",
+                                         "r.*.json",
+                                         "*",
+                                         "world_size",
+                                         "autofix",
+                                         "propose",
+                                         "apply",
+                                         "seed",
+                                         "nan",
+                                         "inf",
+                                         "1e-400",
+                                         "0x10",
+                                         "",
+                                         " ",
+                                         "Na",
+                                         "Cl",
+                                         "NULL",
+                                         "Xx",
+                                         "NA",
+                                         "\xff",
+                                         "%s%n",
+                                         "../..",
+                                         "="};
 
 NextTrial words(std::uint64_t seed) {
     const auto random = std::make_shared<std::mt19937_64>(seed);
@@ -142,7 +202,10 @@ NextTrial words(std::uint64_t seed) {
         }
         const auto kind = (*random)() % 3;
         return try_reading<std::runtime_error>(
-            std::string(kind == 0 ? "pair_style " : kind == 1 ? "fix " : "pair_coeff ") + text,
+            std::string(kind == 0   ? "pair_style "
+                        : kind == 1 ? "fix "
+                                    : "pair_coeff ") +
+                text,
             [&] {
                 if (kind == 0) parse_pair_options(line);
                 if (kind == 1) parse_validate_options(line);
@@ -162,7 +225,8 @@ int fuzz(const NextTrial& next, std::size_t mutations) {
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
         if (!trial.problem.empty() || elapsed.count() > kSecondsPerInput) {
             std::cout << "input " << k << " (" << elapsed.count() << " s): " << trial.problem
-                      << "\n" << trial.input << "\n";
+                      << "\n"
+                      << trial.input << "\n";
             return 1;
         }
         accepted += trial.accepted;

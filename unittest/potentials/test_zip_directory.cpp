@@ -88,10 +88,8 @@ TEST(ReadZipDirectory, RefusesNamesThatLeadOut) {
 TEST(ReadZipDirectory, RefusesTwoMeaningsOfOneArchive) {
     EXPECT_NE(refusal(zip({{"a", "x"}, {"a", "y"}})).find("two files named 'a'"),
               std::string::npos);
-    EXPECT_NE(refusal(zip({{"a", "x", 0, 0, "b"}})).find("b: got another name"),
-              std::string::npos);
-    EXPECT_NE(refusal(zip({{"a", "x", 0, 1}})).find("a: got an encrypted file"),
-              std::string::npos);
+    EXPECT_NE(refusal(zip({{"a", "x", 0, 0, "b"}})).find("b: got another name"), std::string::npos);
+    EXPECT_NE(refusal(zip({{"a", "x", 0, 1}})).find("a: got an encrypted file"), std::string::npos);
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace nvalchemi::testing {
 /// A number of `bytes` bytes, the lowest first.
 inline std::string little(std::uint64_t value, int bytes) {
     std::string text;
-    for (int k = 0; k < bytes; ++k) text += k < 8 ? static_cast<char>((value >> (8 * k)) & 255) : '\0';
+    for (int k = 0; k < bytes; ++k)
+        text += k < 8 ? static_cast<char>((value >> (8 * k)) & 255) : '\0';
     return text;
 }
 
@@ -38,15 +39,14 @@ inline std::string zip(const std::vector<File>& files, bool large = false) {
         archive += "PK\x03\x04" + common + little(packed, 4) + little(size, 4) +
                    little(file.name.size(), 2) + little(0, 2) + file.name + file.content;
         const auto& name = file.name_in_directory.empty() ? file.name : file.name_in_directory;
-        const auto extra =
-            large ? little(1, 2) + little(24, 2) + little(size, 8) + little(packed, 8) +
-                        little(offset, 8)
-                  : "";
+        const auto extra = large ? little(1, 2) + little(24, 2) + little(size, 8) +
+                                       little(packed, 8) + little(offset, 8)
+                                 : "";
         const auto shown = large ? 0xffffffffU : size;
         const auto shown_packed = large ? 0xffffffffU : packed;
-        directory += "PK\x01\x02" + little(20, 2) + common + little(shown_packed, 4) + little(shown, 4) +
-                     little(name.size(), 2) + little(extra.size(), 2) + little(0, 10) +
-                     little(large ? 0xffffffffU : offset, 4) + name + extra;
+        directory += "PK\x01\x02" + little(20, 2) + common + little(shown_packed, 4) +
+                     little(shown, 4) + little(name.size(), 2) + little(extra.size(), 2) +
+                     little(0, 10) + little(large ? 0xffffffffU : offset, 4) + name + extra;
     }
     const auto first = archive.size();
     archive += directory;
