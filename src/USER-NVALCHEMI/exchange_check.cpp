@@ -146,6 +146,7 @@ nvalchemi::PlanCheck LAMMPS_NS::check_exchange(LAMMPS *lmp, PairNvalchemi *pair,
     if (exchange.planted_fault() == nvalchemi::Fault::FailInCheck &&
         lmp->comm->me == lmp->comm->nprocs - 1)
       throw std::runtime_error("fault planted on purpose");
+    nvalchemi::die_if(exchange.planted_fault(), nvalchemi::Fault::DieInCheck);
     found = nvalchemi::probe_exchange_thoroughly(staged, rows, sums);
     exchange.end_evaluation();
     check_edges(lmp, used.graph, rows, found);

@@ -3,6 +3,7 @@
 #include "fault_injection.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
 #include <utility>
@@ -18,7 +19,10 @@ constexpr std::pair<Fault, const char *> NAMES[] = {
     {Fault::SwapRows, "swap_rows"},        {Fault::RoundRows, "round_rows"},
     {Fault::SkipSum, "skip_sum"},          {Fault::DropLater, "drop_later_forward"},
     {Fault::MixOutputs, "mix_outputs"},    {Fault::SwapEnergies, "swap_energies"},
-    {Fault::FailInCheck, "fail_in_check"},
+    {Fault::FailInCheck, "fail_in_check"}, {Fault::WrongLayout, "wrong_layout"},
+    {Fault::DieInLoad, "die_in_load"},     {Fault::DieInRows, "die_in_rows"},
+    {Fault::DieInModel, "die_in_model"},   {Fault::DieInExchange, "die_in_exchange"},
+    {Fault::DieInCheck, "die_in_check"},
 };
 
 }    // namespace
@@ -63,6 +67,14 @@ void plant_in(Evaluation &evaluation, Fault fault)
     else if (!values.empty())
       std::rotate(values.begin(), values.begin() + output.width, values.end());
   }
+}
+
+/* ---------------------------------------------------------------------- */
+
+void die_if(Fault planted, Fault here, int time)
+{
+  static int met = 0;
+  if (planted == here && ++met == time) std::raise(SIGKILL);
 }
 
 }    // namespace nvalchemi

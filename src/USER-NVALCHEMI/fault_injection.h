@@ -29,6 +29,15 @@ enum class Fault {
   MixOutputs,       // "mix_outputs": further outputs are those of other atoms, of the system others
   SwapEnergies,     // "swap_energies": of each twenty atomic energies of a rank two change places
   FailInCheck,      // "fail_in_check": the last rank throws while fix nvalchemi/validate checks
+  WrongLayout,      // "wrong_layout": members of LAMMPS's classes seem to be elsewhere
+
+  // a rank is killed
+
+  DieInLoad,        // "die_in_load": when it has read the model
+  DieInRows,        // "die_in_rows": at its third neighbour list, between the calls that make rows
+  DieInModel,       // "die_in_model": in its first evaluation
+  DieInExchange,    // "die_in_exchange": in its third exchange
+  DieInCheck,       // "die_in_check": while fix nvalchemi/validate checks
 };
 
 // what the environment asks for; throws std::runtime_error for an unknown name
@@ -40,6 +49,10 @@ std::string fault_name(Fault fault);
 // MixOutputs and SwapEnergies, in what a rank's model returned
 
 void plant_in(Evaluation &evaluation, Fault fault);
+
+// kills this process, as nothing else can, the `time`-th time that the planted fault is met here
+
+void die_if(Fault planted, Fault here, int time = 1);
 
 }    // namespace nvalchemi
 

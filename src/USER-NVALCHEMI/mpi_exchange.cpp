@@ -160,7 +160,10 @@ HaloComm MpiExchange::possible_way(HaloComm wanted, int device)
   RankOutcome outcome;
   outcome.failure = mine.empty() ? mpi_device_problem() : mine;
   const std::string no_device = agree_on_failure(communicator(), outcome);
-  if (no_device.empty() && wanted != HaloComm::Nccl) return HaloComm::MpiDevice;
+  if (no_device.empty() && wanted == HaloComm::MpiDevice) return HaloComm::MpiDevice;
+
+  // never mpi/device unasked: libraries have said that they take GPU memory, and crashed
+
   if (wanted == HaloComm::Auto) return HaloComm::Mpi;
   throw std::runtime_error(std::string("keyword halo_comm: got ") + halo_comm_name(wanted) +
                            ", expected auto or mpi, because " +
@@ -383,6 +386,7 @@ void MpiExchange::forward(const RowBlock &rows)
   enter({Kind::Forward, rows.width, rows.type}, rows,
         double(transport_.plan().send_rows.size()) * row_bytes);
   if (planted(Fault::DropForward) && is_first_forward()) return;
+  die_if(fault_, Fault::DieInExchange, 3);
   if (planted(Fault::DropLater) && !is_first_forward()) return;
   if (nothing_to_move()) return;
   if (GpuRows *gpu = gpu_rows(rows)) return forward_on_gpu(*gpu, rows);

@@ -18,11 +18,13 @@
 #include "atom.h"
 #include "citeme.h"
 #include "comm.h"
+#include "compute.h"
 #include "domain.h"
 #include "error.h"
 #include "force.h"
 #include "lammps.h"
 #include "memory.h"
+#include "modify.h"
 #include "neigh_list.h"
 #include "neighbor.h"
 #include "platform.h"
@@ -31,6 +33,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "potentials/session.hpp"
 
@@ -156,6 +159,7 @@ void PairNvalchemi::coeff(int narg, char **arg)
     options.device = model_device(options.device);
     impl->session =
         nvalchemi::load_model(world, path, options, impl->threads, impl->source, warnings);
+    nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInLoad);
     impl->exchange->choose_way(impl->options.halo_comm,
                                nvalchemi::gpu_number(impl->session->device_name()));
     if (comm->me == 0 && impl->options.verbose > 1)
@@ -244,14 +248,26 @@ void PairNvalchemi::evaluate_and_add()
   if (impl->report_pending) report_setup();
 }
 
+/* ----------------------------------------------------------------------
+   LAMMPS asks for the virial for its own compute thermo_press whether
+   thermo_style prints it or not. It becomes NaN where there is none.
+------------------------------------------------------------------------- */
+
+bool PairNvalchemi::only_default_pressure() const
+{
+  for (const Compute *compute : modify->get_compute_list())
+    if (compute->pressflag && strcmp(compute->id, "thermo_press") != 0) return false;
+  return true;
+}
+
 /* ---------------------------------------------------------------------- */
 
 void PairNvalchemi::refuse_unavailable()
 {
   std::string problem;
   try {
-    check_available(impl->session->card(),
-                    {vflag_global != 0, vflag_atom || cvflag_atom, eflag_atom != 0});
+    check_available(impl->session->card(), {vflag_global != 0 && !only_default_pressure(),
+                                            vflag_atom || cvflag_atom, eflag_atom != 0});
   } catch (const std::exception &refusal) {
     problem = refusal.what();
   }
@@ -298,6 +314,7 @@ void PairNvalchemi::rebuild_rows()
   }
   stop_together(outcome);
 
+  nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInRows, 3);
   const MPI_Comm comm_of_rows = impl->exchange->communicator();
   const std::int64_t n_owned = impl->graph->n_owned();
   if (impl->graph->settings().all_rows) {
@@ -341,6 +358,7 @@ Evaluation PairNvalchemi::evaluate()
     if (graph.cuda_device < 0 && !model_on_host()) graph.results_stay = false;
     exchange.use_stream(graph.cuda_stream);
     graph_done = platform::walltime();
+    nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInModel);
     const nvalchemi::OpenMPThreads guard(impl->threads);
     try {
       evaluation = impl->session->evaluate(graph, exchange, edge_moments);
@@ -393,6 +411,8 @@ void PairNvalchemi::accumulate(const Evaluation &evaluation)
   targets.record_virials =
       impl->recording && impl->session->card().forces == nvalchemi::ForceSource::EdgeVectors;
   impl->contribution->add(evaluation, *impl->exchange, atom->nlocal, targets);
+  if (vflag_global && !gives_virial(impl->session->card()))
+    std::fill_n(virial, 6, std::numeric_limits<double>::quiet_NaN());
   impl->times.accumulate += platform::walltime() - start;
 }
 
@@ -440,6 +460,8 @@ void PairNvalchemi::report_setup()
     utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
                             decomposition + hint +
                             (impl->options.verbose > 1 ? impl->session->listing() : std::string()));
+  if (!gives_virial(impl->session->card()))
+    error->warning(FLERR, PREFIX + "the model gives no virial: a pressure in thermo output is nan");
   for (const std::string &doubt : nvalchemi::doubtful_masses(impl->session->card(), types))
     error->warning(FLERR, PREFIX + doubt);
 }

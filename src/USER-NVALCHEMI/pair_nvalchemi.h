@@ -123,6 +123,7 @@ class PairNvalchemi : public Pair {
 
   void allocate();
   void refuse_unavailable();
+  bool only_default_pressure() const;
   void rebuild_rows();
   nvalchemi::Evaluation evaluate();
   void accumulate(const nvalchemi::Evaluation &);

@@ -7,6 +7,8 @@
 #include "pair_nvalchemi.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <exception>
 #include <fstream>
 #include <stdexcept>
@@ -25,12 +27,16 @@ namespace {
 
 void write_file(const std::string &path, const std::string &text)
 {
+  errno = 0;
   std::ofstream file(path, std::ios::binary);
+  const bool opened = file.is_open();
   file << text;
   file.close();
   if (!file)
-    throw std::runtime_error("keyword report: " + path +
-                             " cannot be written; check that its folder exists");
+    throw std::runtime_error("keyword report: " + path + " cannot be written (" +
+                             std::strerror(errno) + "); " +
+                             (opened ? "what is there is not complete. Make room for it"
+                                     : "check that its folder exists"));
 }
 
 // run minus reference

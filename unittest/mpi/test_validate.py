@@ -267,7 +267,10 @@ class Validate(ValidateTest):
             ("world_size two", "world_size: got two, expected a number of virtual ranks"),
             ("report r.json autofix yes", "autofix: got yes, expected no, report or apply"),
             ("autofix apply", "autofix: got no file for the spec that is found, expected keyword"),
-            ("report none/r.json", "report: none/r.json cannot be written; check that its folder"),
+            (
+                "report none/r.json",
+                "report: none/r.json cannot be written (No such file or directory); check",
+            ),
             ("instance 0", "instance: got 0, expected a number >= 1"),
             ("instance 2", "in pair_style nvalchemi; there is 1"),
             ("limit 0", "limit: got 0, expected a whole number of atoms >= 1"),
