@@ -78,7 +78,8 @@ std::vector<double> SampledValidation::energies_at(const double *const *x)
   const auto *atom = lmp_->atom;
   ModelGraph &graph = pair_->parts().graph;
   nvalchemi::MpiExchange &exchange = pair_->parts().exchange;
-  AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, x, atom->type, /*displaced=*/true};
+  AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, x, atom->type, atom->q,
+                 /*displaced=*/true};
   std::vector<double> energies;
   nvalchemi::RankOutcome outcome;
   exchange.begin_evaluation(pair_->parts().session.energy_schedule());
