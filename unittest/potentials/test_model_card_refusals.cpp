@@ -83,7 +83,7 @@ TEST(ParseModelCard, RejectsUnknownKeysInsideItsParts) {
     EXPECT_EQ(refusal_of_card(card_and("'reference': {'z': 1}")),
               "c.json /reference/z" + unknown +
                   "\"symbols\", \"positions\", \"cell\", \"pbc\", \"energy\", \"energies\", "
-                  "\"forces\", \"stress\"");
+                  "\"forces\", \"stress\", \"total_charge\"");
 }
 
 TEST(ParseModelCard, RejectsWrongFacts) {
