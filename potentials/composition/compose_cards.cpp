@@ -71,6 +71,14 @@ std::optional<std::size_t> charge_source(const std::vector<CompositionPart>& par
                    "declare the others' as role \"other\" in their cards");
         source = k;
     }
+    for (const auto& part : parts) {
+        if (!source || part.card.forces != ForceSource::Model) continue;
+        if (reads_charges(part.card) || part.card.find_output(OutputRole::Charges))
+            refuse("'" + part.card.name +
+                   "' returns forces of its own, which lack the derivatives through charges that "
+                   "another part computes or reads; expected a model whose energies the plugin "
+                   "differentiates");
+    }
     return source;
 }
 

@@ -35,10 +35,11 @@ class ForwardText {
         line("edge_index = data[\"edge_index\"]");
         write_edge_vectors();
         edges_[exact(facts_.cutoff)] = "";
-        // whoever computes charges comes before those that read them
-        if (facts_.charge_source) call(*facts_.charge_source);
-        for (std::size_t k = 0; k < parts_.size(); ++k)
-            if (facts_.charge_source != k) call(k);
+        // Whoever computes charges comes before those that read them, and who differentiates for
+        // himself, and frees what he went through, before all others.
+        for (const int turn : {0, 1, 2})
+            for (std::size_t k = 0; k < parts_.size(); ++k)
+                if (turn_of(k) == turn) call(k);
         add_up();
         if (facts_.forces == ForceSource::Model) add_forces();
         line("return sums");
@@ -48,6 +49,11 @@ class ForwardText {
   private:
     void line(const std::string& text, int indent = 1) {
         text_ << std::string(4 * static_cast<std::size_t>(indent), ' ') << text << "\n";
+    }
+
+    int turn_of(std::size_t part) const {
+        if (parts_[part].card.forces == ForceSource::Model) return 0;
+        return facts_.charge_source == part ? 1 : 2;
     }
 
     void write_edge_vectors() {

@@ -259,7 +259,7 @@ TEST(Composition, AddsForcesThatAModelReturns) {
     EXPECT_GE(composed.virial_difference, 0);
     EXPECT_LT(composed.virial_difference, 1e-10);
     expect_right_in_parts(parts);
-    expect_right_in_parts({with_own_forces(), with_own_forces()});
+    expect_right_in_parts({with_own_forces(), archive(kTwoLayers), with_own_forces()});
 }
 
 // --- charges -------------------------------------------------------------------------------------
@@ -408,6 +408,15 @@ TEST(ComposeRefuses, APartThatReadsAndReturnsCharges) {
     EXPECT_EQ(refusal({scripted_card(), both}),
               "compose: 'scripted' reads charges and returns charges, expected one of the two of "
               "each part");
+}
+
+TEST(ComposeRefuses, ForcesThatLackDerivativesThroughCharges) {
+    const auto own = replaced(*with_own_forces().options.card_text, "'edge_vec': {",
+                              "'z': {'role': 'charges'}, 'edge_vec': {");
+
+    EXPECT_CONTAINS(refusal({*charge_producer().options.card_text, own}),
+                    "compose: 'scripted' returns forces of its own, which lack the derivatives "
+                    "through charges that another part computes or reads; expected");
 }
 
 TEST(ComposeRefuses, AMatrixOfNeighboursWithASmallerCutoff) {
