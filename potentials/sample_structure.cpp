@@ -26,17 +26,38 @@ double near_length(const ModelCard& card) {
     return std::min(card.cutoff, std::max(COMMON, card.cutoff / MOST_SHARE));
 }
 
+/// Charges that do not add up to zero.
+double pick_charge(std::int64_t atom) {
+    constexpr std::array<double, 5> choice{0.8, -1.1, 0.5, -0.4, 0.7};
+    return choice[atom % 5];
+}
+
 /// Halo rows of one rank, made as they are asked for.
 class HaloRows {
   public:
     HaloRows(const SampleStructure& structure, RowMode mode, RankPart& part)
         : structure_(structure), mode_(mode), part_(part) {}
 
+    /// The row of the image that an edge leads to.
     std::int64_t row_of(std::int64_t edge, int owner_rank, std::int64_t owner_row, int own_rank) {
         const auto atom = structure_.edges.sender[edge];
-        std::array<std::int64_t, 3> shift{0, 0, 0};
-        if (mode_ == RowMode::Raw)
-            std::copy_n(&structure_.edges.cell_shift[3 * edge], 3, shift.begin());
+        if (mode_ == RowMode::Folded) return row_of_atom(atom, owner_rank, owner_row, own_rank);
+        std::array<std::int64_t, 3> shift;
+        std::copy_n(&structure_.edges.cell_shift[3 * edge], 3, shift.begin());
+        return row_of_image(atom, shift, &structure_.edges.shift[3 * edge], owner_rank, owner_row,
+                            own_rank);
+    }
+
+    std::int64_t row_of_atom(std::int64_t atom, int owner_rank, std::int64_t owner_row,
+                             int own_rank) {
+        const double nowhere[3] = {0, 0, 0};
+        return row_of_image(atom, {0, 0, 0}, nowhere, owner_rank, owner_row, own_rank);
+    }
+
+  private:
+    std::int64_t row_of_image(std::int64_t atom, const std::array<std::int64_t, 3>& shift,
+                              const double* translation, int owner_rank, std::int64_t owner_row,
+                              int own_rank) {
         const bool moved = shift != std::array<std::int64_t, 3>{0, 0, 0};
         if (owner_rank == own_rank && !moved) return owner_row;
         const auto next = static_cast<std::int64_t>(part_.atom_of_row.size());
@@ -45,14 +66,12 @@ class HaloRows {
             part_.atom_of_row.push_back(atom);
             part_.rows.halo.push_back({owner_rank, owner_row});
             for (int axis = 0; axis < 3; ++axis)
-                part_.graph.position.push_back(
-                    structure_.positions[3 * atom + axis] +
-                    (mode_ == RowMode::Raw ? structure_.edges.shift[3 * edge + axis] : 0.0));
+                part_.graph.position.push_back(structure_.positions[3 * atom + axis] +
+                                               translation[axis]);
         }
         return found->second;
     }
 
-  private:
     const SampleStructure& structure_;
     RowMode mode_;
     RankPart& part_;
@@ -71,6 +90,8 @@ AtomGraph GraphStorage::view() const {
     graph.sender = sender.data();
     graph.edge_vector = edge_vector.data();
     graph.position = position.data();
+    if (!charge.empty()) graph.charge = charge.data();
+    if (setup_cell) graph.setup_cell = setup_cell->data();
     graph.edge_shift = has_shifts ? edge_shift.data() : nullptr;
     graph.edge_cell_shift = has_shifts ? cell_shift.data() : nullptr;
     std::copy_n(cell, 9, graph.cell);
@@ -87,6 +108,7 @@ GraphStorage random_graph(const ModelCard& card, std::int64_t n_owned, std::int6
     for (int axis = 0; axis < 3; ++axis) graph.cell[4 * axis] = 3 * card.cutoff;
     for (std::int64_t row = 0; row < n_rows; ++row) {
         graph.species.push_back(pick_species(card, row));
+        graph.charge.push_back(pick_charge(row));
         for (int axis = 0; axis < 3; ++axis) graph.position.push_back(card.cutoff * normal(random));
     }
     for (std::int64_t edge = 0; edge < n_edges; ++edge) {
@@ -125,6 +147,7 @@ SampleStructure sample_structure(const ModelCard& card) {
             structure.positions.push_back(fraction[0] * cell[axis] + fraction[1] * cell[3 + axis] +
                                           fraction[2] * cell[6 + axis]);
         structure.species.push_back(pick_species(card, atom));
+        structure.charges.push_back(pick_charge(atom));
     }
     const bool periodic[3] = {true, true, true};
     structure.edges = neighbor_search(structure.positions, structure.cell, periodic, card.cutoff);
@@ -140,11 +163,12 @@ SampleStructure sample_cluster(const ModelCard& card) {
     SampleStructure structure;
     for (int atom = 0; atom < 6; ++atom) {
         structure.species.push_back(pick_species(card, atom));
+        structure.charges.push_back(pick_charge(atom));
         for (int axis = 0; axis < 3; ++axis)
             structure.positions.push_back(centres[atom][axis] * card.cutoff +
                                           offsets[atom][axis] * near_length(card));
     }
-    for (int axis = 0; axis < 3; ++axis) structure.cell[4 * axis] = 20 * card.cutoff;
+    for (int axis = 0; axis < 3; ++axis) structure.cell[4 * axis] = 7 * card.cutoff;
     const bool open[3] = {false, false, false};
     structure.edges = neighbor_search(structure.positions, structure.cell, open, card.cutoff);
     return structure;
@@ -169,6 +193,8 @@ GraphStorage undecomposed_graph(const SampleStructure& structure) {
     graph.n_owned = structure.size();
     graph.species = structure.species;
     graph.position = structure.positions;
+    graph.charge = structure.charges;
+    graph.setup_cell = structure.setup_cell;
     graph.receiver = structure.edges.receiver;
     graph.sender = structure.edges.sender;
     graph.edge_vector = structure.edges.vector;
@@ -179,8 +205,9 @@ GraphStorage undecomposed_graph(const SampleStructure& structure) {
     return graph;
 }
 
-std::vector<RankPart> decompose(const SampleStructure& structure, RowMode mode,
+std::vector<RankPart> decompose(const SampleStructure& structure, const ModelCard& card,
                                 const std::vector<int>& rank_of_atom, int ranks) {
+    const bool all_rows = card.distribution().distribution.policy.kind == PolicyKind::GraphParallel;
     std::vector<RankPart> parts(ranks);
     std::vector<std::int64_t> row_of_atom(structure.size());
     for (std::int64_t atom = 0; atom < structure.size(); ++atom) {
@@ -192,7 +219,10 @@ std::vector<RankPart> decompose(const SampleStructure& structure, RowMode mode,
     }
     for (int rank = 0; rank < ranks; ++rank) {
         auto& part = parts[rank];
-        HaloRows halo(structure, mode, part);
+        HaloRows halo(structure, card.rows, part);
+        if (all_rows)
+            for (std::int64_t atom = 0; atom < structure.size(); ++atom)
+                halo.row_of_atom(atom, rank_of_atom[atom], row_of_atom[atom], rank);
         for (std::int64_t edge = 0; edge < structure.edges.size(); ++edge) {
             const auto receiver = structure.edges.receiver[edge];
             if (rank_of_atom[receiver] != rank) continue;
@@ -203,11 +233,23 @@ std::vector<RankPart> decompose(const SampleStructure& structure, RowMode mode,
             part.graph.edge_vector.insert(part.graph.edge_vector.end(),
                                           &structure.edges.vector[3 * edge],
                                           &structure.edges.vector[3 * edge] + 3);
+            if (card.rows == RowMode::Folded) {
+                const auto& edges = structure.edges;
+                part.graph.edge_shift.insert(part.graph.edge_shift.end(), &edges.shift[3 * edge],
+                                             &edges.shift[3 * edge] + 3);
+                part.graph.cell_shift.insert(part.graph.cell_shift.end(),
+                                             &edges.cell_shift[3 * edge],
+                                             &edges.cell_shift[3 * edge] + 3);
+            }
             part.edge_of_edge.push_back(edge);
         }
         part.graph.n_owned = part.rows.owned;
+        part.graph.has_shifts = card.rows == RowMode::Folded;
         for (const auto atom : part.atom_of_row)
             part.graph.species.push_back(structure.species[atom]);
+        for (const auto atom : part.atom_of_row)
+            if (!structure.charges.empty()) part.graph.charge.push_back(structure.charges[atom]);
+        part.graph.setup_cell = structure.setup_cell;
         std::copy_n(structure.cell, 9, part.graph.cell);
     }
     return parts;

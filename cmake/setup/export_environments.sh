@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The virtual environments that export models: large, made on request. Sourced by environment.sh.
 #
-# sevenn needs e3nn 0.5 or later and mace-torch needs e3nn 0.4.4 exactly, so no environment can hold both. A family
-# of models whose package does not belong into SevenNet's environment gets a small one beside it, with that package
-# alone; torch, which is nearly all of the download, it takes from SevenNet's.
+# sevenn needs e3nn 0.5 or later and mace-torch needs e3nn 0.4.4 exactly, so no environment can hold both. Each
+# further family (mace, d3, nequip, orb) has a small environment of its own beside SevenNet's, from which it takes
+# torch, nearly all of the download.
 
 # nvalchemi_python_for_export: print a Python that TorchScript supports (3.11 to 3.13), or stop.
 nvalchemi_python_for_export() {
@@ -46,7 +46,7 @@ nvalchemi_find_export_env() {
     for family in ${nvalchemi_export_families}; do
         variable=$(nvalchemi_family_variable "${family}")
         [ -z "${!variable:-}" ] || continue
-        name=$(nvalchemi_family_name "${family}" 2>/dev/null) || return 0
+        name=$(nvalchemi_family_name "${family}" 2>/dev/null) || continue
         nvalchemi_environment_is_complete "${cache}/${name}" || continue
         export "${variable}=${cache}/${name}/bin/python3"
     done
@@ -72,7 +72,7 @@ nvalchemi_export_env() {
 
 # --- families with an environment of their own ------------------------------------------------------------
 
-nvalchemi_export_families="mace d3"
+nvalchemi_export_families="mace d3 nequip orb"
 
 # nvalchemi_family_variable FAMILY: print the name of the variable that holds the family's Python.
 nvalchemi_family_variable() { printf 'NVALCHEMI_EXPORT_%s_PYTHON\n' "${1^^}"; }
@@ -85,6 +85,14 @@ nvalchemi_family_facts() {
         mace)
             holds="mace-torch with the e3nn it needs: a download of about 20 MB, 60 MB on disk, made once"
             imports="torch, mace.calculators"
+            ;;
+        nequip)
+            holds="nequip and nequip-allegro: a download of about 10 MB, 45 MB on disk, made once"
+            imports="torch, nequip.integrations.ase, allegro"
+            ;;
+        orb)
+            holds="orb-models: a download of about 30 MB, 110 MB on disk, made once"
+            imports="torch, orb_models.forcefield.calculator"
             ;;
         d3)
             holds="torch-dftd: a download of 1 MB, made once"
@@ -110,8 +118,8 @@ nvalchemi_family_name() {
         "${nvalchemi_setup_dir}/requirements-export-$1.txt" <(echo "${site}"))"
 }
 
-# The packages of this environment come before those of the other, which are found through the .pth file. That
-# sevenn, which is not imported here, finds another e3nn than it asks for, is no conflict to warn of.
+# The packages of this environment come before those of the other, which are found through the .pth file. That a
+# package which is not imported here, such as sevenn, finds another version than it asks for, is no conflict to warn of.
 nvalchemi_fill_family() {
     local family=$1 python="$2/bin/python3" holds imports options
     nvalchemi_family_facts "${family}"

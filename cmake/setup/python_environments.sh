@@ -151,3 +151,25 @@ nvalchemi_lint_env() {
         "${cache}/${name}" "${NVALCHEMI_PYTHON}" 200 nvalchemi_fill_lint
     export NVALCHEMI_LINT_DIR="${cache}/${name}"
 }
+
+# --- programs that drive LAMMPS from outside -------------------------------------------------------------
+
+# The packages of the runtime environment are found through the .pth file. That it has not all of torch is no
+# conflict to warn of: nothing here imports it.
+nvalchemi_fill_interfaces() {
+    (cd "${NVALCHEMI_ENV_DIR}"/lib/python3*/site-packages && pwd) \
+        >"$(echo "$1"/lib/python3*/site-packages)/runtime_environment.pth"
+    nvalchemi_pip "$1/bin/python3" install --no-compile --no-deps -r "${nvalchemi_setup_dir}/requirements-interfaces.txt"
+}
+
+# nvalchemi_interfaces_env: make or reuse the environment with ASE, i-PI and what builds the wheel. Needs the runtime
+# environment. Sets NVALCHEMI_INTERFACES_PYTHON.
+nvalchemi_interfaces_env() {
+    local cache name
+    cache=$(nvalchemi_cache_dir)
+    name="interfaces-$(nvalchemi_environment_key "${NVALCHEMI_ENV_DIR}/bin/python3" \
+        "${nvalchemi_setup_dir}/requirements-interfaces.txt" <(echo "${NVALCHEMI_ENV_DIR}"))"
+    nvalchemi_with_lock "${cache}/${name}.lock" nvalchemi_make_environment \
+        "${cache}/${name}" "${NVALCHEMI_ENV_DIR}/bin/python3" 400 nvalchemi_fill_interfaces
+    export NVALCHEMI_INTERFACES_PYTHON="${cache}/${name}/bin/python3"
+}

@@ -321,7 +321,8 @@ TensorFacts facts_of_input(InputRole role, const torch::Tensor& tensor, const Pr
     };
     switch (role) {
         case InputRole::SpeciesIndex:
-        case InputRole::SpeciesOneHot: set_space(probe.n_rows, SPACE_NODE); break;
+        case InputRole::SpeciesOneHot:
+        case InputRole::Charges: set_space(probe.n_rows, SPACE_NODE); break;
         case InputRole::OwnedMask:
             set_space(probe.n_rows, SPACE_NODE);
             facts.starts_stale = true;  // 0 on halo rows, 1 on their owners'
@@ -340,9 +341,19 @@ TensorFacts facts_of_input(InputRole role, const torch::Tensor& tensor, const Pr
             facts.index_dim = tensor.size(0) == 2 ? 0 : 1;
             facts.receiver_at = receiver_row;
             break;
+        case InputRole::NeighborMatrix: facts.content = Content::Sender; [[fallthrough]];
+        case InputRole::NeighborMask:
+            set_space(probe.n_rows, SPACE_NODE);
+            facts.starts_stale = true;  // a halo row's line is empty
+            break;
         case InputRole::EdgeVectors:
         case InputRole::EdgeShifts:
-        case InputRole::EdgeCellShifts: set_space(probe.n_edges, SPACE_EDGE); break;
+        case InputRole::EdgeCellShifts:
+            set_space(probe.n_edges, SPACE_EDGE);
+            if (facts.placed_dim() >= 0) break;
+            set_space(probe.n_rows, SPACE_NODE);  // a table
+            facts.starts_stale = true;
+            break;
         case InputRole::NRows: facts.count = {SPACE_NODE, 1}; break;
         case InputRole::NOwned: facts.count = {SPACE_OWNED, 1}; break;
         case InputRole::BatchPointer: facts.count = {SPACE_NODE, 1}; break;
@@ -397,7 +408,8 @@ TracedProgram trace_model(const ModelCard& card, const torch::jit::Module& modul
                           const Probe& first, const Probe& second) {
     const torch::AutoGradMode as_the_model_leaves_it(true);
     TracedProgram traced;
-    traced.folded_rows = card.rows == RowMode::Folded;
+    // with replicated geometry a folded row shows its owner's own position
+    traced.folded_rows = card.rows == RowMode::Folded && !card.distribution().gp_replicate_geometry;
     Tracer tracer(traced,
                   {{{1, 1},
                     {first.n_rows, second.n_rows},

@@ -303,16 +303,39 @@ class ExportEnvironments(SetupScripts):
         self.assertEqual(link.read_text(), "/torch/site\n")
         self.assertNotIn("download", second.stdout)
 
+    def test_interfaces_find_the_packages_of_the_runtime_environment(self):
+        runtime = self.cache / "runtime"
+        packages = runtime / "lib" / "python3.11" / "site-packages"
+        for folder in (packages, runtime / "bin"):
+            folder.mkdir(parents=True)
+        shutil.copy(self.bin / "python3", runtime / "bin" / "python3")
+        script = f"NVALCHEMI_ENV_DIR={runtime}; nvalchemi_interfaces_env"
+        first = self.run_script(f"{script}; echo $NVALCHEMI_INTERFACES_PYTHON")
+        second = self.run_script(script)
+
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertIn("requirements-interfaces.txt", first.stdout)
+        (made,) = self.cache.glob("interfaces-py3.11-*/bin/python3")
+        self.assertEqual(first.stdout.split()[-1], str(made))
+        (link,) = made.parents[1].rglob("*.pth")
+        self.assertEqual(link.read_text(), f"{packages}\n")
+        self.assertNotIn("pip of", second.stdout)
+
     def test_those_that_are_there_are_found_and_none_is_made(self):
-        script = "nvalchemi_find_export_env; "
-        script += 'echo "<${NVALCHEMI_EXPORT_MACE_PYTHON:-}${NVALCHEMI_EXPORT_D3_PYTHON:-}>"'
+        both = "<${NVALCHEMI_EXPORT_MACE_PYTHON:-}><${NVALCHEMI_EXPORT_NEQUIP_PYTHON:-}>"
+        script = f'nvalchemi_find_export_env; echo "{both}"'
 
         before = self.run_script(script).stdout
+        self.run_script("nvalchemi_export_family_env nequip")
+        one = self.run_script(script).stdout
         self.run_script("nvalchemi_all_export_envs")
         after = self.run_script(script).stdout
 
-        self.assertEqual(before, "<>\n")
-        self.assertRegex(after, "^<.*/export-mace-py3.11-.*/export-d3-py3.11-.*/bin/python3>$")
+        self.assertEqual(before, "<><>\n")
+        self.assertRegex(one, "^<><.*/export-nequip-py3.11-.*/bin/python3>$")
+        self.assertRegex(
+            after, "^<.*/export-mace-py3.*/bin/python3><.*/export-nequip-py3.*python3>$"
+        )
 
     def test_d3_takes_nothing_but_its_package(self):
         result = self.run_script("nvalchemi_export_family_env d3")
@@ -331,9 +354,10 @@ class ExportEnvironments(SetupScripts):
     def test_command_names_what_it_makes(self):
         command = SETUP.parents[1] / "potentials" / "exporters" / "make_environment.sh"
         for words, status, text in (
-            (["--help"], 0, "make_environment.sh sevennet|mace|d3"),
-            (["other"], 1, "got 'other', expected sevennet, mace, d3 or --help"),
+            (["--help"], 0, "make_environment.sh sevennet|mace|nequip|orb|d3"),
+            (["other"], 1, "got 'other', expected sevennet, mace, nequip, orb, d3 or --help"),
             (["mace"], 0, "NVALCHEMI_EXPORT_MACE_PYTHON=" + str(self.cache)),
+            (["nequip"], 0, "NVALCHEMI_EXPORT_NEQUIP_PYTHON=" + str(self.cache)),
             (["d3"], 0, "NVALCHEMI_EXPORT_D3_PYTHON=" + str(self.cache)),
         ):
             result = subprocess.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-import json
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -16,10 +16,11 @@ from support import EXPORTERS, REPOSITORY, PluginTools
 # isort: split
 from card import read_archive, write_archive
 from evaluate import check_reference, default_precision, rattled_rocksalt
+from exported import LOADER, QUANTITIES, Exported, without_library_paths
 
 try:
     import mace_models
-    from ase import Atoms
+    from ase_numbers import calculator_numbers
     from mace.calculators import MACECalculator
     from mace_models import export_mace
 except unittest.SkipTest as missing:
@@ -28,7 +29,6 @@ except unittest.SkipTest as missing:
         raise SystemExit(77) from missing
     raise
 
-LOADER = "/lib64/ld-linux-x86-64.so.2"
 EXAMPLE = REPOSITORY / "examples" / "lammps" / "nacl-mace"
 # name -> (model, head or None, exchanges)
 MODELS = {
@@ -49,25 +49,12 @@ def crystals():
 
 def calculate(checkpoint, head, dtype, atoms):
     """The numbers of mace's own calculator, which loads the checkpoint itself."""
-    system = Atoms(
-        atoms["symbols"], positions=atoms["positions"], cell=atoms["cell"], pbc=atoms["pbc"]
-    )
     with warnings.catch_warnings(), default_precision(getattr(torch, dtype)):
         warnings.simplefilter("ignore")
-        system.calc = MACECalculator(
+        calculator = MACECalculator(
             model_paths=str(checkpoint), device="cpu", default_dtype=dtype, head=head
         )
-        return {
-            "energy": system.get_potential_energy(),
-            "energies": system.get_potential_energies(),
-            "forces": system.get_forces(),
-            "stress": system.get_stress(voigt=False),
-        }
-
-
-def without_library_paths():
-    """The environment of a run that has to find its libraries by itself."""
-    return {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "CUDA_HOME")}
+        return calculator_numbers(calculator, atoms)
 
 
 def setUpModule():
@@ -79,20 +66,13 @@ def setUpModule():
         torch.save(build(), Exported.folder / f"{name}.model")
         export(name, head, "float64")
     export("two_layers", None, "float32")
-    for name, atoms in crystals().items():
-        (Exported.folder / f"{name}.json").write_text(json.dumps(atoms))
+    Exported.write_cases(crystals())
 
 
 def export(name, head, dtype):
     words = [str(Exported.folder / f"{name}.model"), "--dtype", dtype]
     words += ["--head", head] if head else []
     export_mace.main([*words, "--output", str(Exported.archive(name, dtype))])
-
-
-class Exported(PluginTools):
-    @classmethod
-    def archive(cls, name, dtype="float64"):
-        return cls.folder / f"{name}_{dtype}.pt"
 
 
 class AgainstTheCalculator(Exported):
@@ -201,6 +181,24 @@ class Archive(Exported):
         export_mace.main([str(checkpoint), "--output", str(output)])
 
         self.assertEqual(read_archive(output)[1]["name"], "default_head_Default_float64")
+
+    @unittest.skipUnless(importlib.util.find_spec("cuequivariance_torch"), "no cuequivariance")
+    def test_form_of_cuequivariance_gives_the_same_archive(self):
+        from mace.cli.convert_e3nn_cueq import run as accelerate
+
+        checkpoint, output = self.folder / "accelerated.model", self.folder / "accelerated.pt"
+        with default_precision(torch.float64):
+            torch.save(accelerate(mace_models.two_layers()), checkpoint)
+        loaded = mace_models.mace_checkpoint.unpickle(str(checkpoint))
+        self.assertIn("cuequivariance_torch", {type(m).__module__[:20] for m in loaded.modules()})
+
+        export_mace.main([str(checkpoint), "--output", str(output)])
+
+        plain = read_archive(self.archive("two_layers"))[1]["reference"]
+        found = read_archive(output)[1]["reference"]
+        for key in QUANTITIES:
+            difference = np.abs(np.array(plain[key]) - np.array(found[key])).max()
+            self.assertLess(difference, 1e-12, key)
 
     @unittest.skipUnless(os.path.exists(LOADER), f"no dynamic loader {LOADER}")
     def test_runs_from_its_environment_alone_without_the_loader_cache(self):
