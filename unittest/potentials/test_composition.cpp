@@ -419,13 +419,37 @@ TEST(ComposeRefuses, ForcesThatLackDerivativesThroughCharges) {
                     "through charges that another part computes or reads; expected");
 }
 
-TEST(ComposeRefuses, AMatrixOfNeighboursWithASmallerCutoff) {
+TEST(ComposeRefuses, AMatrixWithoutMaskAndWithASmallerCutoff) {
     const auto matrix =
         with_cutoff("4.0", scripted_card(json(", 'nb': {'role': 'neighbor_matrix'}")));
 
     EXPECT_CONTAINS(refusal({scripted_card(), matrix}),
-                    "'scripted' takes a matrix of neighbours and has not the largest cutoff, "
-                    "expected a model that takes a list of edges");
+                    "'scripted' takes a matrix of neighbours without a mask and has not the "
+                    "largest cutoff, expected an input of role \"neighbor_mask\" with it");
+}
+
+TEST(ComposeRefuses, ATableBesideAModelOfPositions) {
+    const auto matrix = scripted_card(json(", 'nb': {'role': 'neighbor_matrix'}"));
+
+    EXPECT_CONTAINS(refusal({positions_card("positions"), matrix}),
+                    "'scripted' takes a table of neighbours, expected to be added to models of "
+                    "edge vectors alone; add the others in LAMMPS's input");
+}
+
+TEST(ComposeRefuses, DerivativesOfTheCellBesideAModelOfPositions) {
+    const auto lattice = scripted_card(json(", 'cell': {'role': 'cell', 'requires_grad': true}"));
+
+    EXPECT_CONTAINS(refusal({positions_card("positions"), lattice}),
+                    "'scripted' is differentiated with respect to positions and cell besides edge "
+                    "vectors, expected");
+}
+
+TEST(ComposeRefuses, ShiftsAsATable) {
+    const auto shifts =
+        scripted_card(json(", 's': {'role': 'edge_shifts', 'shape': '(rows,neighbors,3)'}"));
+
+    EXPECT_CONTAINS(refusal({scripted_card(), shifts}),
+                    "'scripted' takes shifts of edges as a table, expected edge vectors");
 }
 
 TEST(ComposeRefuses, AnArchiveWithoutCard) {
