@@ -231,6 +231,9 @@ ModelInputs make_model_inputs(const ModelCard& card, const AtomGraph& graph,
                                   card.rows == RowMode::Folded;
             if (differentiated || strained || spec->requires_grad)
                 tensor = tensor.detach().requires_grad_(true);
+            // edge vectors as a list and as a table are one quantity to differentiate
+            if (spec->role == InputRole::EdgeVectors && inputs.edge_vectors.defined())
+                tensor = inputs.edge_vectors;
             if (spec->role == InputRole::EdgeVectors) inputs.edge_vectors = tensor;
             if (spec->role == InputRole::Positions) inputs.positions = tensor;
             // the leaf is the list of edges: an empty slot has no gradient to go anywhere

@@ -439,8 +439,20 @@ class DistributionPass {
         return inserted;
     }
 
+    /// Whether a gradient keeps the graph that it goes through, so that another may follow it.
+    static bool keeps_graph(const Instruction& gradient) {
+        const auto is_true = [&](std::size_t argument) {
+            if (argument >= gradient.inputs.size()) return false;
+            const auto& value = gradient.inputs[argument].constant;
+            return value.isBool() && value.toBool();
+        };
+        constexpr std::size_t RETAIN_GRAPH = 3, CREATE_GRAPH = 4;
+        return is_true(RETAIN_GRAPH) || is_true(CREATE_GRAPH);
+    }
+
     /// Every exchange takes the previous one's token; a gradient inside the model depends on the
-    /// last: so all ranks communicate in one order, backward too.
+    /// last: so all ranks communicate in one order, backward too. A gradient that frees its graph
+    /// has made its exchanges, and a new chain begins.
     void thread_token() {
         Slot token = traced_.program.token_in;
         for (std::size_t at = 0; at < traced_.program.code.size(); ++at) {
@@ -449,15 +461,17 @@ class DistributionPass {
                 token = edit_.new_slot(token);
                 traced_.program.code[at].outputs.push_back(token);
             } else if (traced_.effects[at].differentiates && token != traced_.program.token_in) {
+                const Slot chain = token;
                 const Slot zero = edit_.insert_call(
                     at++, "aten::mul", "Scalar",
-                    {Operand::of_slot(token), Operand::of_constant(std::int64_t(0))}, token);
+                    {Operand::of_slot(chain), Operand::of_constant(std::int64_t(0))}, chain);
                 const auto scalar = traced_.program.code[at].inputs[0].items[0];
                 const Slot tied = edit_.insert_call(
                     at++, "aten::add", "Tensor",
                     {scalar, Operand::of_slot(zero), Operand::of_constant(std::int64_t(1))},
                     scalar.slot);
                 traced_.program.code[at].inputs[0].items[0] = Operand::of_slot(tied);
+                if (!keeps_graph(traced_.program.code[at])) token = traced_.program.token_in;
             }
         }
         traced_.program.token_out = Operand::of_slot(token);
