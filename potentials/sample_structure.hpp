@@ -61,8 +61,8 @@ struct RankPart {
     std::vector<std::int64_t> edge_of_edge;  ///< position in SampleStructure::edges
 };
 
-/// Split by `rank_of_atom` into `ranks` parts, in the card's row mode.
-std::vector<RankPart> decompose(const SampleStructure& structure, RowMode mode,
+/// Split by `rank_of_atom` into `ranks` parts, with the rows that the card and its spec ask for.
+std::vector<RankPart> decompose(const SampleStructure& structure, const ModelCard& card,
                                 const std::vector<int>& rank_of_atom, int ranks);
 
 }  // namespace nvalchemi

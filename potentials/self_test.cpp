@@ -89,7 +89,7 @@ Assembled evaluate_parts(const ModelCard& card, const DistributedModel& model,
                          const SampleStructure& structure, const std::vector<int>& rank_of_atom,
                          std::vector<ExchangeEvent>& events, bool edge_moments = false) {
     const int ranks = 1 + *std::max_element(rank_of_atom.begin(), rank_of_atom.end());
-    const auto parts = decompose(structure, card.rows, rank_of_atom, ranks);
+    const auto parts = decompose(structure, card, rank_of_atom, ranks);
     std::vector<RankRows> rows;
     for (const auto& part : parts) rows.push_back(part.rows);
     const EvaluationScope one_dtype_for_all_threads(model_dtype(card));

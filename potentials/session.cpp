@@ -46,6 +46,15 @@ std::string running_torch_version() {
     return std::getline(zip_layout, line) ? line : "unknown";
 }
 
+void set_total_charge(ModelCard& card, const std::optional<double>& charge) {
+    if (!charge) return;
+    if (card.find_input(InputRole::TotalCharge) == nullptr)
+        throw ModelError("model '" + card.name + "': got a total charge of " +
+                         std::to_string(*charge) +
+                         ", but the model has no input of role \"total_charge\"; leave it out");
+    card.total_charge = *charge;
+}
+
 std::string listing_of(const DistributedModel& model) {
     std::string text;
     int number = 0;
@@ -105,6 +114,7 @@ Session::Session(const std::string& archive, const SessionOptions& options)
     auto& card = impl_->card;
     card = read_card(archive, options);
     if (options.spec) card.spec = options.spec;
+    set_total_charge(card, options.total_charge);
     if (options.threads > 0) at::set_num_threads(options.threads);
     // The optimising executor recompiles for every shape and gains nothing on these models.
     torch::jit::setGraphExecutorOptimize(false);
@@ -132,7 +142,11 @@ Session::Session(const std::string& archive, const SessionOptions& options)
         impl_->model = std::make_unique<DistributedModel>(card, impl_->module, impl_->device,
                                                           options.edge_moments);
     }
-    if (options.self_test) check_reference(*this);
+    if (!options.self_test || !card.reference) return;
+    const double charge = card.total_charge;
+    card.total_charge = card.reference->total_charge;
+    check_reference(*this);
+    card.total_charge = charge;
 }
 
 Session::~Session() = default;

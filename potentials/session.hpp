@@ -42,7 +42,9 @@ struct SessionOptions {
     std::vector<std::string> operator_libraries;  ///< loaded before the archive, after the card's
     ReadOptions spec_reading;                     ///< of the card's spec
     std::string device = "auto";                  ///< auto | cpu | cuda | cuda:N
-    int threads = 0;                              ///< intra-operator threads; 0: leave as they are
+    /// In e; without it a model with an input of role total_charge gets 0.
+    std::optional<double> total_charge;
+    int threads = 0;  ///< intra-operator threads; 0: leave as they are
     /// Make the model ready for evaluate(..., edge_moments = true): the exact heat flux.
     bool edge_moments = false;
     bool self_test = true;   ///< compare a small decomposition with the undecomposed model at load

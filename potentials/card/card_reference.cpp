@@ -50,7 +50,7 @@ std::vector<std::string> read_symbols(const JsonCursor& symbols,
 ReferenceStructure read_card_reference(const JsonCursor& reference,
                                        const std::vector<std::string>& species) {
     reference.allow_only({"symbols", "positions", "cell", "pbc", "charges", "energy", "energies",
-                          "forces", "stress"});
+                          "forces", "stress", "total_charge"});
     ReferenceStructure result;
     result.symbols = read_symbols(reference.at("symbols"), species);
     const std::size_t n = result.symbols.size();
@@ -65,6 +65,8 @@ ReferenceStructure read_card_reference(const JsonCursor& reference,
         result.atomic_energies = read_numbers(*energies, n);
     }
     result.forces = read_vectors(reference.at("forces"), n);
+    if (const auto charge = reference.find("total_charge"))
+        result.total_charge = charge->as_number();
     if (const auto stress = reference.find("stress")) result.stress = read_vectors(*stress, 3);
     return result;
 }

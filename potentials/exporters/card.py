@@ -34,6 +34,7 @@ INPUT_ROLES = (
     "charges",
     "total_charge",
     "neighbor_matrix",
+    "neighbor_mask",
     "constant",
 )
 OUTPUT_ROLES = ("atomic_energies", "energy", "forces", "virial", "stress", "charges", "other")
@@ -69,6 +70,7 @@ REFERENCE_KEYS = (
     "energies",
     "forces",
     "stress",
+    "total_charge",
 )
 
 

@@ -89,6 +89,9 @@ def _role_values(card, atoms):
         return torch.as_tensor(np.ascontiguousarray(values), dtype=dtype)
 
     return {
+        "cutoff": card["cutoff"],
+        "receiver": torch.as_tensor(i, dtype=torch.int64),
+        "sender": torch.as_tensor(j, dtype=torch.int64),
         "species_index": torch.tensor([card["species_index"][p] for p in position_in_card]),
         "species_one_hot": torch.eye(len(card["species"]), dtype=dtype)[position_in_card],
         "positions": real(atoms["positions"]),
@@ -104,6 +107,7 @@ def _role_values(card, atoms):
         "n_rows": torch.tensor(n),
         "n_owned": torch.tensor(n),
         "owned_mask": torch.ones(n, dtype=dtype),
+        "total_charge": real([float(atoms.get("total_charge", 0.0))]),
     }
 
 
@@ -114,12 +118,45 @@ def _shaped(value, entry, counts):
     return value.reshape([counts[d] if d in counts else int(d) for d in dims])
 
 
+TABLE = "(rows,neighbors"
+
+
+def _table(entry, values, counts, cutoff):
+    """Edge values as a table with a line of slots for each receiver, padded with the row itself and
+    with vectors as long as the cutoff."""
+    rows, receiver = counts["rows"], values["receiver"]
+    counts["neighbors"] = max(1, int(torch.bincount(receiver, minlength=rows).max()))
+    slots = counts["neighbors"]
+    taken = [0] * rows
+    place = []
+    for row in receiver.tolist():
+        place.append(row * slots + taken[row])
+        taken[row] += 1
+    place = torch.tensor(place, dtype=torch.int64)
+    role = entry["role"]
+    if role == "neighbor_matrix":
+        empty, entries = torch.arange(rows).repeat_interleave(slots), values["sender"]
+    elif role == "neighbor_mask":
+        empty = torch.zeros(rows * slots, dtype=values["cell"].dtype)
+        entries = torch.ones_like(place, dtype=empty.dtype)
+    else:
+        entries = values[role]
+        empty = torch.zeros(rows * slots, 3, dtype=entries.dtype)
+        empty[:, 0] = cutoff if role == "edge_vectors" else 0.0
+    return _shaped(
+        empty.index_copy(0, place, entries), {"shape": "(rows,neighbors)", **entry}, counts
+    )
+
+
 def _argument(entry, values, counts, dtype):
     if entry["role"] == "constant":
         if isinstance(entry["value"], (bool, int, float, str)) and "shape" not in entry:
             return entry["value"]
         value = torch.tensor(entry["value"])
-        return _shaped(value.to(dtype) if value.is_floating_point() else value, entry, counts)
+        value = _shaped(value.to(dtype) if value.is_floating_point() else value, entry, counts)
+        return value.requires_grad_(entry.get("requires_grad", False))
+    if entry["role"].startswith("neighbor_") or entry.get("shape", "").startswith(TABLE):
+        return _table(entry, values, counts, values["cutoff"])
     if entry["role"] not in values:
         raise NotImplementedError(
             f"input role '{entry['role']}' has no value in one small "

@@ -75,7 +75,7 @@ VirtualParts split(SampleStructure structure, const ModelCard& card, const std::
     VirtualParts result;
     result.structure = std::move(structure);
     result.owners = owners;
-    result.parts = decompose(result.structure, card.rows, owners, ranks);
+    result.parts = decompose(result.structure, card, owners, ranks);
     return result;
 }
 

@@ -147,9 +147,9 @@ void count_rows(LAMMPS *lmp, PairNvalchemi *pair, bigint natoms, nvalchemi::RunP
   part.owned = graph.n_owned;
   part.halo = graph.n_rows - graph.n_owned;
   part.edges = graph.n_edges;
-  std::set<tagint> present;
+  std::set<std::int64_t> present;
   for (std::int64_t row = 0; row < graph.n_rows; row++)
-    present.insert(lmp->atom->tag[used.graph.atom_of_row(row)]);
+    present.insert(used.graph.id_of_row(row, lmp->atom->tag));
   part.remote = natoms - static_cast<bigint>(present.size());
   const nvalchemi::HaloPlan &plan = used.exchange.plan();
   part.rows_sent = static_cast<std::int64_t>(plan.send_rows.size());

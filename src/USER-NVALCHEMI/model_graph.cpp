@@ -19,6 +19,9 @@ GraphSettings LAMMPS_NS::graph_settings(const nvalchemi::ModelCard &card,
       settings.folded && (card.find_input(nvalchemi::InputRole::EdgeShifts) ||
                           card.find_input(nvalchemi::InputRole::EdgeCellShifts));
   settings.wants_charges = card.find_input(nvalchemi::InputRole::Charges) != nullptr;
+  const nvalchemi::MLIPSpec &spec = card.distribution();
+  settings.all_rows = spec.distribution.policy.kind == nvalchemi::PolicyKind::GraphParallel;
+  settings.replicates_geometry = settings.all_rows && spec.gp_replicate_geometry;
   settings.cutoff = card.cutoff / angstrom_per_length;
   settings.angstrom_per_length = angstrom_per_length;
   settings.species_of_type = species_of_type;

@@ -84,15 +84,38 @@ void NeighborGraph::place_ghosts(const std::vector<std::int64_t> &rows, std::int
    types are read anew: Monte Carlo fixes swap them between steps
 ------------------------------------------------------------------------- */
 
-void NeighborGraph::update_rows(const AtomView &atoms)
+void NeighborGraph::fill_rows(const AtomView &atoms, std::int64_t count)
 {
   const double scale = settings_.angstrom_per_length;
-  for (std::int64_t row = 0; row < graph_.n_rows; ++row) {
+  for (std::int64_t row = 0; row < count; ++row) {
     const int i = atom_of_row_[row];
+    if (i < 0) {    // no edge leads there
+      species_[row] = 0;
+      for (int k = 0; k < 3; ++k) position_[3 * row + k] = 0.0;
+      continue;
+    }
     species_[row] = settings_.species_of_type[atoms.type[i]];
-    if (species_[row] < 0) refuse_type(atoms.type[i]);
     for (int k = 0; k < 3; ++k) position_[3 * row + k] = scale * atoms.x[i][k];
   }
+}
+
+/* ---------------------------------------------------------------------- */
+
+void NeighborGraph::replicate(const AtomView &atoms, nvalchemi::HaloExchange &exchange)
+{
+  const std::int64_t total = static_cast<std::int64_t>(atom_of_row_.size());
+  fill_rows(atoms, n_owned_);
+  exchange.forward({species_.data(), total, 1, nvalchemi::ElementType::Int64, -1});
+  exchange.forward({position_.data(), total, 3, nvalchemi::ElementType::Float64, -1});
+}
+
+/* ---------------------------------------------------------------------- */
+
+void NeighborGraph::update_rows(const AtomView &atoms)
+{
+  if (!settings_.replicates_geometry) fill_rows(atoms, graph_.n_rows);
+  for (std::int64_t row = 0; row < graph_.n_rows; ++row)
+    if (species_[row] < 0) refuse_type(atom_of_row_[row] < 0 ? 0 : atoms.type[atom_of_row_[row]]);
   graph_.species = species_.data();
   graph_.position = position_.data();
 

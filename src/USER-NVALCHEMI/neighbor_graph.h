@@ -24,12 +24,15 @@ class NeighborGraph final : public ModelGraph {
   double memory_usage() const override;
   HostEdges edges_on_host() const override;
   bool looks_at_view() const override { return true; }
+  bool keeps_far_rows() const override { return true; }
+  void replicate(const AtomView &atoms, nvalchemi::HaloExchange &exchange) override;
 
   // LAMMPS's index of the sender of each edge: the very image that the edge vector points to
 
   const std::vector<int> &sender_atoms() const { return sender_atom_; }
 
  private:
+  void fill_rows(const AtomView &atoms, std::int64_t count);
   void update_rows(const AtomView &atoms) override;
   void update_edges(const AtomView &atoms) override;
   void update_shifts() override;

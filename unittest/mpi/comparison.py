@@ -29,6 +29,7 @@ class Settings:
     style: str = "nvalchemi"
     pair_arguments: str = ""
     pair_lines: tuple = ()  # replace pair_style and pair_coeff
+    alone_arguments: tuple = ()  # of nvalchemi-evaluate
     comm: str = "brick"
     balance: str = ""  # balance style after reading, such as "rcb"
     newton: str = "on"
@@ -117,6 +118,11 @@ def read_exchanges(log):
     return {"forward": forward, "backward": backward}
 
 
+def read_sums(log):
+    """Sums over all ranks in a step, as the style reports them."""
+    return int(re.search(r"exchanges per step: \d+ forward, \d+ reverse, (\d+) sum", log)[1])
+
+
 def run_decomposed(installation, structure, settings, folder=None, ids=None):
     """Energy, forces and virial from LAMMPS, in its frame, for atoms in the structure's order.
     `ids`: atom ids, any distinct numbers."""
@@ -174,6 +180,7 @@ def evaluate_alone(installation, structure, settings, timeout=600):
         ]
         if settings.card:
             command += ["--card", settings.card]
+        command += settings.alone_arguments
         done = subprocess.run(
             command,
             env=installation.environment(1),
