@@ -44,6 +44,8 @@ void add_extras(Session& session, const WholeSystem& system, Reference& referenc
     SampleStructure structure;
     structure.species = system.species;
     structure.positions = system.positions;
+    structure.charges = system.charges;
+    structure.setup_cell = system.setup_cell;
     std::copy_n(system.cell, 9, structure.cell);
     structure.edges =
         neighbor_search(system.positions, system.cell, system.periodic, session.card().cutoff);

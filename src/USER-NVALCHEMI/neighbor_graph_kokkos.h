@@ -90,7 +90,7 @@ template <class DeviceType> class NeighborGraphKokkos final : public ModelGraph 
   SenderLists<DeviceType> by_atom_, by_row_;
 
   Values<std::int64_t> species_, receiver_, sender_, cell_shift_;
-  Values<double> position_, vector_, shift_;
+  Values<double> position_, charge_, vector_, shift_;
 
   // of edges_on_host()
 

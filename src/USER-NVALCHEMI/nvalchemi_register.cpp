@@ -6,12 +6,15 @@
 
 #include "lammps_plugin_abi.h"
 
+#include "fix_nvalchemi_deviation.h"
 #include "fix_nvalchemi_validate.h"
 #include "layout_check.h"
 #include "pair_nvalchemi.h"
 #include "register_kokkos.h"
+#include "write_model_input.h"
 
 #include "force.h"
+#include "input.h"
 #include "lammps.h"
 #include "modify.h"
 
@@ -27,6 +30,26 @@ Pair *new_pair(LAMMPS *lmp)
 Fix *new_validate(LAMMPS *lmp, int narg, char **arg)
 {
   return new FixNvalchemiValidate(lmp, narg, arg);
+}
+
+Fix *new_deviation(LAMMPS *lmp, int narg, char **arg)
+{
+  return new FixNvalchemiDeviation(lmp, narg, arg);
+}
+
+Command *new_write(LAMMPS *lmp)
+{
+  return new WriteModelInput(lmp);
+}
+
+void *create_deviation(void *lmp, int narg, char **arg)
+{
+  return new_deviation(static_cast<LAMMPS *>(lmp), narg, arg);
+}
+
+void *create_write(void *lmp)
+{
+  return new_write(static_cast<LAMMPS *>(lmp));
 }
 
 void *create_pair(void *lmp)
@@ -48,6 +71,8 @@ void add_to_further_instance(LAMMPS *lmp)
 {
   lmp->force->pair_map->emplace("nvalchemi", &new_pair);
   lmp->modify->fix_map->emplace("nvalchemi/validate", &new_validate);
+  lmp->modify->fix_map->emplace("nvalchemi/deviation", &new_deviation);
+  lmp->input->command_map->emplace("nvalchemi/write", &new_write);
 }
 
 }    // namespace
@@ -74,6 +99,17 @@ nvalchemi_register(void *lmp, void *handle, NvalchemiRegisterStyle register_styl
   entry.name = "nvalchemi/validate";
   entry.info = "nvalchemi/validate fix: decomposed against undecomposed evaluation";
   entry.creator.v2 = create_validate;
+  register_style(&entry, lmp);
+
+  entry.name = "nvalchemi/deviation";
+  entry.info = "nvalchemi/deviation fix: how far several models disagree";
+  entry.creator.v2 = create_deviation;
+  register_style(&entry, lmp);
+
+  entry.style = "command";
+  entry.name = "nvalchemi/write";
+  entry.info = "nvalchemi/write command: what the model sees, as files";
+  entry.creator.v1 = create_write;
   register_style(&entry, lmp);
 
   add_to_further_instance(static_cast<LAMMPS *>(lmp));

@@ -82,7 +82,7 @@ class PlanCheck {
  private:
   // the atom that LAMMPS says a row stands for
 
-  std::int64_t id(std::int64_t row) const { return atom_.tag[graph_.atom_of_row(row)]; }
+  std::int64_t id(std::int64_t row) const { return graph_.id_of_row(row, atom_.tag); }
 
   nvalchemi::RowBlock block(void *data, std::int64_t width, ElementType type) const
   {
@@ -146,6 +146,7 @@ void PlanCheck::forward_places()
   exchange_.forward(block(places.data(), 3, ElementType::Float64));
 
   for (std::int64_t row = owned_; row < total_; ++row) {
+    if (graph_.atom_of_row(row) < 0) continue;    // no ghost to compare with
     const double *const x = atom_.x[graph_.atom_of_row(row)];
     nvalchemi::Vector3 apart;
     for (int k = 0; k < 3; ++k) apart[k] = length_ * x[k] - places[3 * row + k];
