@@ -36,9 +36,9 @@ const std::vector<BuiltinReplacement>& table() {
         {"nvalchemi.models.uma:_distributed_set_mole_coefficients", Action::KeepOriginal,
          composition},
         {"nvalchemi.models.uma:_distributed_edgewise_gather", Action::GraphParallel,
-         "it gathers all atoms' features"},
+         "all atoms' features are gathered where the model reads them"},
         {"nvalchemi.models.uma:_distributed_partition_graph", Action::GraphParallel,
-         "it cuts the graph into blocks of receivers"},
+         "the edges of a rank have owned receivers already"},
     };
     return entries;
 }

@@ -91,7 +91,9 @@ class Consolidation {
                                                   /*create_graph=*/false, /*allow_unused=*/true)[0];
             return gradient.defined() ? gradient : torch::zeros_like(leaf);
         };
-        const auto gradient = gradient_of_leaf(moments != nullptr);
+        const bool lattice = inputs_.position_leaf.defined() || inputs_.cell_leaf.defined();
+        const auto gradient =
+            lattice ? gradient_with_lattice(scalar) : gradient_of_leaf(moments != nullptr);
         if (edges) {
             put(gradient.reshape({graph_.n_edges, 3}), orientation() * factor_,
                 result_.edge_gradients, result_.stayed.edge_gradients);
@@ -111,6 +113,31 @@ class Consolidation {
   private:
     /// From the model's orientation (row 0 to row 1 of edge_index) to receiver -> sender.
     double orientation() const { return card_.receiver_row == 0 ? 1.0 : -1.0; }
+
+    /// The gradient of edge vectors; those of positions and cell become row forces and a virial:
+    /// -dE/dstrain = -(sum of r (x) g over edges + sum of x (x) g over rows + h^T dE/dh).
+    Tensor gradient_with_lattice(const Tensor& scalar) {
+        std::vector<Tensor> leaves{inputs_.edge_vectors};
+        for (const auto& leaf : {inputs_.position_leaf, inputs_.cell_leaf})
+            if (leaf.defined()) leaves.push_back(leaf);
+        auto gradients = torch::autograd::grad({scalar}, leaves, {}, /*retain_graph=*/false,
+                                               /*create_graph=*/false, /*allow_unused=*/true);
+        const auto in_double = [](const Tensor& values) {
+            return values.detach().to(torch::kFloat64).reshape({-1, 3});
+        };
+        auto virial = in_double(inputs_.edge_vectors.new_zeros({3, 3}));
+        for (std::size_t k = 0; k < leaves.size(); ++k) {
+            if (!gradients[k].defined()) gradients[k] = torch::zeros_like(leaves[k]);
+            if (k > 0) virial -= in_double(leaves[k]).t().matmul(in_double(gradients[k]));
+        }
+        const auto values = to_host(virial, factor_);
+        std::copy(values.begin(), values.end(), result_.lattice_virial);
+        result_.has_lattice_virial = true;
+        if (inputs_.position_leaf.defined())
+            put(gradients[1].reshape({graph_.n_rows, 3}), -factor_, result_.row_forces,
+                result_.stayed.row_forces);
+        return gradients[0];
+    }
 
     void add_moments(const MomentRequest& moments, const Tensor& leaf,
                      const std::function<Tensor()>& gradient) {

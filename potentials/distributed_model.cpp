@@ -5,11 +5,13 @@
 #include <chrono>
 #include <set>
 
+#include "kernels/kernel_operators.hpp"
 #include "potentials/consolidation.hpp"
 #include "potentials/distribution/moment_form.hpp"
 #include "potentials/distribution/tracer.hpp"
 #include "potentials/evaluation_scope.hpp"
 #include "potentials/model_inputs.hpp"
+#include "potentials/neighbor_table.hpp"
 #include "potentials/sample_structure.hpp"
 #include "potentials/session.hpp"
 
@@ -23,11 +25,12 @@ constexpr std::int64_t PROBE_OWNED[2] = {29, 37};
 constexpr std::int64_t PROBE_ROWS[2] = {41, 53};
 constexpr std::int64_t PROBE_EDGES[2] = {127, 157};
 
-Probe make_probe(const ModelCard& card, const torch::Device& device, int which) {
+Probe make_probe(const ModelCard& card, const torch::Device& device, int which,
+                 std::int64_t slots) {
     const auto graph =
         random_graph(card, PROBE_OWNED[which], PROBE_ROWS[which], PROBE_EDGES[which], 7 + which);
     Probe probe;
-    probe.inputs = make_model_inputs(card, graph.view(), device);
+    probe.inputs = make_model_inputs(card, graph.view(), device, slots);
     probe.n_owned = PROBE_OWNED[which];
     probe.n_rows = PROBE_ROWS[which];
     probe.n_edges = PROBE_EDGES[which];
@@ -58,6 +61,7 @@ int row_dimension_of(const TensorFacts& facts) {
 }
 
 bool is_foreign(const std::string& op) {
+    if (is_kernel_operator(op)) return true;
     const auto space = op.substr(0, op.find("::"));
     return space != "aten" && space != "prim" && space != "nvalchemi_lmp" && space != "prims";
 }
@@ -115,11 +119,16 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 DistributedModel::DistributedModel(const ModelCard& card, const torch::jit::Module& module,
-                                   const torch::Device& device, bool edge_moments)
-    : card_(card), device_(device) {
+                                   const torch::Device& device, bool edge_moments,
+                                   std::int64_t slots)
+    : card_(card),
+      module_(module),
+      device_(device),
+      edge_moments_(edge_moments),
+      slots_(takes_neighbor_table(card) ? slots : 0) {
     const EvaluationScope scope(model_dtype(card));
-    auto traced =
-        trace_model(card, module, make_probe(card, device, 0), make_probe(card, device, 1));
+    auto traced = trace_model(card, module, make_probe(card, device, 0, slots_),
+                              make_probe(card, device, 1, slots_));
     distribute(traced, card);
     exchanges_ = planned_exchanges(traced);
     adapter_uses_ = traced.adapter_uses;
@@ -198,6 +207,23 @@ std::vector<torch::Tensor> DistributedModel::owned_forces(std::vector<torch::Ten
     return outputs;
 }
 
+/// The number of columns is a constant of the traced program: a row with more neighbours than that
+/// has the model traced again, and so has each later one that needs still more. nullptr: this one.
+std::shared_ptr<const DistributedModel> DistributedModel::with_room_for(
+    const AtomGraph& graph) const {
+    if (slots_ == 0) return nullptr;
+    const auto needed = largest_neighbor_count(graph);
+    if (needed <= slots_) return nullptr;
+    const std::lock_guard<std::mutex> lock(roomier_mutex_);
+    if (!roomier_ || roomier_->slots_ < needed) {
+        auto slots = roomier_ ? roomier_->slots_ : slots_;
+        while (slots < needed) slots *= 2;
+        roomier_ =
+            std::make_shared<DistributedModel>(card_, module_, device_, edge_moments_, slots);
+    }
+    return roomier_;
+}
+
 /// Their pointers mean something to whoever reads the graph's.
 void DistributedModel::check_where_results_stay(const AtomGraph& graph) const {
     const bool same = device_.is_cuda() ? graph.cuda_device == device_.index()
@@ -211,13 +237,15 @@ void DistributedModel::check_where_results_stay(const AtomGraph& graph) const {
 
 Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exchange,
                                       bool edge_moments, const ValueObserver& observer) const {
+    if (const auto roomier = with_room_for(graph))
+        return roomier->evaluate(graph, exchange, edge_moments, observer);
     const auto start = std::chrono::steady_clock::now();
     const EvaluationScope scope(model_dtype(card_));
     const ExchangeScope exchange_scope(exchange);
     const StreamScope stream_scope(device_, graph.cuda_stream);
     try {
         check_where_results_stay(graph);
-        const auto inputs = make_model_inputs(card_, graph, device_);
+        const auto inputs = make_model_inputs(card_, graph, device_, slots_);
         const auto values = tensors_of(inputs);
         const bool with_moments = edge_moments && moment_degree_ > 0;
         const MomentRequest moments{
@@ -237,11 +265,13 @@ Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exch
 
 Evaluation DistributedModel::evaluate_energies(const AtomGraph& graph,
                                                HaloExchange& exchange) const {
+    if (const auto roomier = with_room_for(graph))
+        return roomier->evaluate_energies(graph, exchange);
     const EvaluationScope scope(model_dtype(card_));
     const ExchangeScope exchange_scope(exchange);
     const torch::AutoGradMode gradient(energies_need_gradient_);
     try {
-        const auto inputs = make_model_inputs(card_, graph, device_);
+        const auto inputs = make_model_inputs(card_, graph, device_, slots_);
         const auto energies = program_.run_for(energies_output_of(card_), tensors_of(inputs),
                                                graph.n_owned, first_token(inputs, card_, device_));
         return consolidate_energies(card_, graph, inputs, energies);

@@ -2,6 +2,8 @@
 #ifndef NVALCHEMI_POTENTIALS_DISTRIBUTED_MODEL_HPP
 #define NVALCHEMI_POTENTIALS_DISTRIBUTED_MODEL_HPP
 
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "kernels/halo_exchange.hpp"
@@ -17,9 +19,11 @@ namespace nvalchemi {
 class DistributedModel {
   public:
     /// Trace and distribute `module`, which is on `device`; with `edge_moments` ready to make them.
+    /// A model that takes a table of neighbours is traced with `slots` columns.
     /// Throws ModelError.
     DistributedModel(const ModelCard& card, const torch::jit::Module& module,
-                     const torch::Device& device, bool edge_moments = false);
+                     const torch::Device& device, bool edge_moments = false,
+                     std::int64_t slots = FIRST_SLOTS);
 
     /// Collective over the ranks of `exchange`; `edge_moments` the same on all ranks.
     /// `observer` is told every floating point value of the forward pass that has rows of atoms
@@ -43,7 +47,11 @@ class DistributedModel {
     /// All calls, in the order of execution.
     std::vector<OperatorCall> operator_calls() const;
 
+    static constexpr std::int64_t FIRST_SLOTS = 32;  ///< a power of 2, unlike the samples' extents
+
   private:
+    std::shared_ptr<const DistributedModel> with_room_for(const AtomGraph& graph) const;
+
     std::vector<torch::Tensor> owned_forces(std::vector<torch::Tensor> outputs,
                                             const AtomGraph& graph) const;
 
@@ -52,7 +60,13 @@ class DistributedModel {
     FlatProgram::Observer observe_rows(const AtomGraph& graph, const ValueObserver& observer) const;
 
     ModelCard card_;
+    torch::jit::Module module_;
     torch::Device device_;
+    bool edge_moments_ = false;
+    std::int64_t slots_ = 0;  ///< 0: no table of neighbours
+    /// The same model traced with more columns, once a row needed them.
+    mutable std::shared_ptr<const DistributedModel> roomier_;
+    mutable std::mutex roomier_mutex_;
     FlatProgram program_;
     bool varies_composition_ = false;
     std::string rounds_at_;

@@ -50,7 +50,8 @@ std::string action_of(const HelperAdapter& helper) {
         case BuiltinReplacement::Action::SystemSum: return *name + ": built in: " + builtin->reason;
         case BuiltinReplacement::Action::GraphParallel: break;
     }
-    return *name + ": for policy \"graph_parallel\" only: " + builtin->reason;
+    return *name + ": for policy \"graph_parallel\" only, where the archive's own code runs: " +
+           builtin->reason;
 }
 
 bool is_registered_operator(const std::string& op) {

@@ -22,6 +22,7 @@ enum class InputRole {
     EdgeShifts,
     EdgeCellShifts,
     Cell,
+    SetupCell,
     Batch,
     BatchPointer,
     NRows,
@@ -30,6 +31,7 @@ enum class InputRole {
     Charges,
     TotalCharge,
     NeighborMatrix,
+    NeighborMask,
     Constant,
     Dict,  ///< only in `forward.arguments`: the Dict[str, Tensor] of all `inputs`
 };
@@ -45,7 +47,8 @@ struct ConstantValue {
 };
 
 /// One model input. `shape`: empty optional = the natural shape of the role; a dimension of -1
-/// stands for the number of rows ("rows") and -2 for the number of edges ("edges").
+/// stands for the number of rows ("rows"), -2 for the number of edges ("edges") and -3 for the
+/// slots of a table of neighbours ("neighbors").
 struct InputSpec {
     std::string key;  ///< empty for a positional argument
     InputRole role = InputRole::Constant;
@@ -76,10 +79,12 @@ struct ReferenceStructure {
     std::vector<double> positions;  ///< (n, 3) Angstrom
     double cell[9] = {0};           ///< rows are lattice vectors, Angstrom
     bool periodic[3] = {true, true, true};
+    std::vector<double> charges;  ///< (n,) in e; may be empty
     double energy = 0;
     std::vector<double> atomic_energies;  ///< may be empty
     std::vector<double> forces;           ///< (n, 3)
     std::vector<double> stress;           ///< 9 numbers, dE/dstrain / V; may be empty
+    double total_charge = 0;              ///< e
 };
 
 /// The contract of a model archive: the extra file `nvalchemi.json`, or `NAME.card.json` beside it.
@@ -106,6 +111,9 @@ struct ModelCard {
     bool backward_communicates = false;
     /// Triplets of edges share their receiver (card key "triplets": "by_receiver").
     bool triplets_by_receiver = false;
+
+    /// Of the whole system that is evaluated, in e. No key of the card: see SessionOptions.
+    double total_charge = 0;
 
     /// The spec, or the preset SPEC_MPNN_HALO where the card has none.
     const MLIPSpec& distribution() const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "potentials/model_inputs.hpp"
 
+#include "potentials/card/card_shape.hpp"
+#include "potentials/neighbor_table.hpp"
 #include "potentials/session.hpp"
 
 namespace nvalchemi {
@@ -43,6 +45,10 @@ class RoleTensors {
     RoleTensors(const ModelCard& card, const AtomGraph& graph, const torch::Device& device)
         : card_(card), graph_(graph), device_(device), real_(model_dtype(card)) {}
 
+    Tensor integer_tensor(const std::int64_t* data, std::int64_t count) const {
+        return graph_tensor(graph_, data, {count}, torch::kInt64, torch::kInt64, device_);
+    }
+
     Tensor make(InputRole role) const {
         switch (role) {
             case InputRole::SpeciesIndex: return species_index();
@@ -54,16 +60,22 @@ class RoleTensors {
             case InputRole::EdgeCellShifts: return oriented(cell_shifts());
             case InputRole::Cell:
                 return host_tensor(graph_.cell, {3, 3}, torch::kFloat64, real_, device_);
+            case InputRole::SetupCell:
+                return host_tensor(graph_.setup_cell ? graph_.setup_cell : graph_.cell, {3, 3},
+                                   torch::kFloat64, real_, device_);
+            case InputRole::Charges: return charges();
             case InputRole::Batch: return torch::zeros({graph_.n_rows}, integers());
             case InputRole::BatchPointer: return integer_list({0, graph_.n_rows});
             case InputRole::NRows: return torch::full({}, graph_.n_rows, integers());
             case InputRole::NOwned: return torch::full({}, graph_.n_owned, integers());
             case InputRole::OwnedMask: return owned_mask();
+            case InputRole::TotalCharge:
+                return torch::full({1}, card_.total_charge,
+                                   torch::TensorOptions(real_).device(device_));
             default: break;
         }
         throw ModelError("model card of '" + card_.name +
-                         "': this version cannot fill an input of role charges, total_charge or "
-                         "neighbor_matrix; export the model with an edge list");
+                         "': an input of this role has no tensor of its own");
     }
 
   private:
@@ -91,9 +103,6 @@ class RoleTensors {
     Tensor oriented(const Tensor& receiver_to_sender) const {
         return card_.receiver_row == 0 ? receiver_to_sender : receiver_to_sender.neg();
     }
-    Tensor integer_tensor(const std::int64_t* data, std::int64_t count) const {
-        return graph_tensor(graph_, data, {count}, torch::kInt64, torch::kInt64, device_);
-    }
     Tensor species_index() const {
         std::vector<std::int64_t> index(card_.species_index.begin(), card_.species_index.end());
         return integer_list(std::move(index))
@@ -108,6 +117,14 @@ class RoleTensors {
         if (graph_.position == nullptr)
             return torch::zeros({graph_.n_rows, 3}, torch::TensorOptions(real_).device(device_));
         return reals(graph_.position, {graph_.n_rows, 3});
+    }
+    Tensor charges() const {
+        if (graph_.charge == nullptr && graph_.n_rows > 0)
+            throw ModelError(
+                "model '" + card_.name +
+                "' takes charges: got atoms without, expected one for each (in LAMMPS, "
+                "an atom_style with charges; in a structure, \"charges\")");
+        return reals(graph_.charge, {graph_.n_rows});
     }
     Tensor edge_index() const {
         const auto receiver = integer_tensor(graph_.receiver, graph_.n_edges);
@@ -127,12 +144,21 @@ class RoleTensors {
     torch::ScalarType real_;
 };
 
-std::vector<std::int64_t> concrete_shape(std::vector<std::int64_t> shape, const AtomGraph& graph) {
+std::vector<std::int64_t> concrete_shape(std::vector<std::int64_t> shape, const AtomGraph& graph,
+                                         std::int64_t slots = 0) {
     for (auto& extent : shape) {
-        if (extent == -1) extent = graph.n_rows;
-        if (extent == -2) extent = graph.n_edges;
+        if (extent == kRowsDimension) extent = graph.n_rows;
+        if (extent == kEdgesDimension) extent = graph.n_edges;
+        if (extent == kNeighborsDimension) extent = slots;
     }
     return shape;
+}
+
+/// What stands in an empty slot of a table: no shift, or a neighbour at the cutoff.
+Tensor empty_slot(const ModelCard& card, InputRole role, const Tensor& entries) {
+    auto values = torch::zeros({3}, entries.options().requires_grad(false));
+    if (role == InputRole::EdgeVectors) values[0] = card.cutoff;
+    return values;
 }
 
 c10::IValue constant_value(const InputSpec& spec, const ModelCard& card, const AtomGraph& graph,
@@ -170,16 +196,27 @@ std::vector<const InputSpec*> input_specs(const ModelCard& card) {
 }
 
 ModelInputs make_model_inputs(const ModelCard& card, const AtomGraph& graph,
-                              const torch::Device& device) {
+                              const torch::Device& device, std::int64_t slots) {
     ModelInputs inputs;
     const RoleTensors tensors(card, graph, device);
+    std::optional<NeighborTable> table;
+    if (takes_neighbor_table(card))
+        table.emplace(tensors.integer_tensor(graph.receiver, graph.n_edges),
+                      tensors.integer_tensor(graph.sender, graph.n_edges), graph.n_rows, slots);
     for (const auto* spec : input_specs(card)) {
         BoundInput bound{spec, {}};
         if (spec->role == InputRole::Constant) {
             bound.value = constant_value(*spec, card, graph, device);
+            if (spec->requires_grad && bound.value.isTensor())
+                bound.value.toTensor().requires_grad_(true);
+        } else if (spec->role == InputRole::NeighborMatrix) {
+            bound.value = table->senders();
+        } else if (spec->role == InputRole::NeighborMask) {
+            bound.value = table->mask().to(model_dtype(card));
         } else {
             auto tensor = tensors.make(spec->role);
-            if (spec->shape) {
+            const bool tabled = is_tabled(*spec);
+            if (spec->shape && !tabled) {
                 const auto shape = concrete_shape(*spec->shape, graph);
                 const bool pairs = spec->role == InputRole::EdgeIndex && shape.size() == 2 &&
                                    (*spec->shape)[0] == -2;
@@ -192,6 +229,14 @@ ModelInputs make_model_inputs(const ModelCard& card, const AtomGraph& graph,
                 tensor = tensor.detach().requires_grad_(true);
             if (spec->role == InputRole::EdgeVectors) inputs.edge_vectors = tensor;
             if (spec->role == InputRole::Positions) inputs.positions = tensor;
+            // the leaf is the list of edges: an empty slot has no gradient to go anywhere
+            if (tabled)
+                tensor = table->spread(tensor, empty_slot(card, spec->role, tensor))
+                             .reshape(concrete_shape(*spec->shape, graph, table->slots()));
+            if (spec->requires_grad && card.forces == ForceSource::EdgeVectors) {
+                if (spec->role == InputRole::Positions) inputs.position_leaf = tensor;
+                if (spec->role == InputRole::Cell) inputs.cell_leaf = tensor;
+            }
             bound.value = tensor;
         }
         inputs.bound.push_back(std::move(bound));

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -42,6 +44,15 @@ std::string running_torch_version() {
         if (line.rfind("__version__ = '", 0) == 0) return line.substr(15, line.find('\'', 15) - 15);
     std::ifstream zip_layout(root / "build-version");
     return std::getline(zip_layout, line) ? line : "unknown";
+}
+
+void set_total_charge(ModelCard& card, const std::optional<double>& charge) {
+    if (!charge) return;
+    if (card.find_input(InputRole::TotalCharge) == nullptr)
+        throw ModelError("model '" + card.name + "': got a total charge of " +
+                         std::to_string(*charge) +
+                         ", but the model has no input of role \"total_charge\"; leave it out");
+    card.total_charge = *charge;
 }
 
 std::string listing_of(const DistributedModel& model) {
@@ -87,6 +98,7 @@ struct Session::Impl {
     std::vector<ExchangeEvent> schedule;
     std::vector<ExchangeEvent> moment_schedule;
     std::optional<std::vector<ExchangeEvent>> energy_schedule;  // made when first asked for
+    std::optional<std::array<double, 9>> setup_cell;            // of the schedules
 
     const DistributedModel& distributed() const {
         if (model) return *model;
@@ -102,6 +114,7 @@ Session::Session(const std::string& archive, const SessionOptions& options)
     auto& card = impl_->card;
     card = read_card(archive, options);
     if (options.spec) card.spec = options.spec;
+    set_total_charge(card, options.total_charge);
     if (options.threads > 0) at::set_num_threads(options.threads);
     // The optimising executor recompiles for every shape and gains nothing on these models.
     torch::jit::setGraphExecutorOptimize(false);
@@ -129,7 +142,11 @@ Session::Session(const std::string& archive, const SessionOptions& options)
         impl_->model = std::make_unique<DistributedModel>(card, impl_->module, impl_->device,
                                                           options.edge_moments);
     }
-    if (options.self_test) check_reference(*this);
+    if (!options.self_test || !card.reference) return;
+    const double charge = card.total_charge;
+    card.total_charge = card.reference->total_charge;
+    check_reference(*this);
+    card.total_charge = charge;
 }
 
 Session::~Session() = default;
@@ -160,6 +177,18 @@ Evaluation Session::evaluate_undecomposed(const AtomGraph& graph) {
     return nvalchemi::evaluate_undecomposed(impl_->card, impl_->module, impl_->device, graph);
 }
 
+void Session::settle(const double cell[9]) {
+    auto& own = *impl_;
+    std::array<double, 9> wanted{};
+    std::copy_n(cell, 9, wanted.begin());
+    if (!own.card.find_input(InputRole::SetupCell) || own.setup_cell == wanted) return;
+    own.setup_cell = wanted;
+    own.energy_schedule.reset();
+    own.schedule = record_schedule_in_cell(own.card, own.distributed(), wanted, false);
+    if (!own.moment_schedule.empty())
+        own.moment_schedule = record_schedule_in_cell(own.card, own.distributed(), wanted, true);
+}
+
 const std::vector<ExchangeEvent>& Session::schedule(bool edge_moments) const {
     return edge_moments ? impl_->moment_schedule : impl_->schedule;
 }
@@ -182,7 +211,8 @@ Evaluation Session::undecomposed_energies(const AtomGraph& graph) {
 
 const std::vector<ExchangeEvent>& Session::energy_schedule() {
     if (!impl_->energy_schedule)
-        impl_->energy_schedule = record_energy_schedule(impl_->card, impl_->distributed());
+        impl_->energy_schedule =
+            record_energy_schedule(impl_->card, impl_->distributed(), impl_->setup_cell);
     return *impl_->energy_schedule;
 }
 

@@ -42,7 +42,9 @@ struct SessionOptions {
     std::vector<std::string> operator_libraries;  ///< loaded before the archive, after the card's
     ReadOptions spec_reading;                     ///< of the card's spec
     std::string device = "auto";                  ///< auto | cpu | cuda | cuda:N
-    int threads = 0;                              ///< intra-operator threads; 0: leave as they are
+    /// In e; without it a model with an input of role total_charge gets 0.
+    std::optional<double> total_charge;
+    int threads = 0;  ///< intra-operator threads; 0: leave as they are
     /// Make the model ready for evaluate(..., edge_moments = true): the exact heat flux.
     bool edge_moments = false;
     bool self_test = true;   ///< compare a small decomposition with the undecomposed model at load
@@ -87,6 +89,11 @@ class Session {
     /// energy-only evaluation makes fewer exchanges.
     Evaluation evaluate_energies(const AtomGraph& graph, HaloExchange& exchange);
     Evaluation undecomposed_energies(const AtomGraph& graph);
+
+    /// Take the cell (rows are lattice vectors, Angstrom) that graphs will name as their
+    /// setup_cell: the sizes of sums over wave vectors or mesh points follow it. The schedules
+    /// count for this cell from then on. Not collective; all ranks have to give the same cell.
+    void settle(const double cell[9]);
 
     /// The calls that one evaluate() makes to its exchange, the same on every rank.
     const std::vector<ExchangeEvent>& schedule(bool edge_moments = false) const;

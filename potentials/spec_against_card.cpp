@@ -33,14 +33,34 @@ std::optional<OutputRole> framework_role(const std::string& name) {
     return found->second;
 }
 
-void check_policy(const MLIPSpec& spec) {
-    const auto kind = spec.distribution.policy.kind;
-    if (kind != PolicyKind::GraphParallel && kind != PolicyKind::Shard) return;
+/// Under graph_parallel a rank has one row for each atom of the system.
+void check_graph_parallel(const ModelCard& card) {
+    if (card.rows == RowMode::Raw)
+        throw SpecError(
+            DOCUMENT, "/core/policy/kind",
+            "got \"graph_parallel\" for a model with rows \"raw\", expected \"halo\" (the "
+            "model reads positions of periodic images, which need rows of their own; "
+            "under graph_parallel there is one row for each atom. A model that adds "
+            "edge shifts to positions can have rows \"folded\" and "
+            "gp_replicate_geometry)");
+    const bool reads_positions = card.find_input(InputRole::Positions) != nullptr;
+    const bool has_shifts = card.find_input(InputRole::EdgeShifts) != nullptr ||
+                            card.find_input(InputRole::EdgeCellShifts) != nullptr;
+    if (card.distribution().gp_replicate_geometry && reads_positions && !has_shifts)
+        throw SpecError(
+            DOCUMENT, "/gp_replicate_geometry",
+            "got true for a model with positions but without edge shifts, expected an "
+            "input of role \"edge_shifts\" or \"edge_cell_shifts\" (an atom's row shows "
+            "one of its periodic images, and an edge may lead to another)");
+}
+
+void check_policy(const ModelCard& card) {
+    const auto kind = card.distribution().distribution.policy.kind;
+    if (kind == PolicyKind::GraphParallel) return check_graph_parallel(card);
+    if (kind != PolicyKind::Shard) return;
     throw SpecError(DOCUMENT, "/core/policy/kind",
-                    std::string("got \"") + name_of(kind) +
-                        "\", expected \"halo\", \"refresh_halo\" or \"local\" (LAMMPS distributes "
-                        "atoms by their place and hands over halo rows; blocks of atoms without a "
-                        "halo cannot be run by this version)");
+                    "got \"shard\", expected \"halo\", \"refresh_halo\", \"graph_parallel\" or "
+                    "\"local\" (plain blocks of atoms have no strategy for a model)");
 }
 
 void check_output(const MLIPSpec& spec, const OutputSpec& output) {
@@ -100,7 +120,7 @@ bool mean_output(const std::set<std::string>& names, const OutputSpec& output) {
 
 void check_spec_against_card(const ModelCard& card) {
     const auto& spec = card.distribution();
-    check_policy(spec);
+    check_policy(card);
     for (const auto& output : card.outputs) check_output(spec, output);
     check_node_energy(card, spec.node_energy_key);
     check_strategy(card);

@@ -2,8 +2,10 @@
 #ifndef NVALCHEMI_POTENTIALS_WHOLE_SYSTEM_HPP
 #define NVALCHEMI_POTENTIALS_WHOLE_SYSTEM_HPP
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +18,11 @@ struct EdgeList;
 
 /// All atoms of a system in one process, in Angstrom.
 struct WholeSystem {
-    std::vector<std::int64_t> species;  ///< (n,) position in ModelCard::species
-    std::vector<double> positions;      ///< (n, 3); may lie outside of the cell
-    double cell[9] = {0};               ///< rows are lattice vectors
+    std::vector<std::int64_t> species;                ///< (n,) position in ModelCard::species
+    std::vector<double> positions;                    ///< (n, 3); may lie outside of the cell
+    std::vector<double> charges;                      ///< (n,) in e; empty: atoms have none
+    double cell[9] = {0};                             ///< rows are lattice vectors
+    std::optional<std::array<double, 9>> setup_cell;  ///< see AtomGraph; none: `cell`
     bool periodic[3] = {true, true, true};
 
     std::int64_t size() const { return static_cast<std::int64_t>(species.size()); }

@@ -55,7 +55,8 @@ void check_rows(const JsonCursor& document, const ModelCard& card) {
     const bool sees_positions_only =
         card.forces == ForceSource::Positions ||
         (card.forces == ForceSource::Model && !card.find_input(InputRole::EdgeVectors));
-    if (!sees_positions_only) return;
+    const bool replicated = card.spec && card.spec->gp_replicate_geometry;
+    if (!sees_positions_only || replicated) return;
     const bool has_shifts =
         card.find_input(InputRole::EdgeShifts) || card.find_input(InputRole::EdgeCellShifts);
     rows.refuse("\"raw\"",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "potentials/card/card_input.hpp"
 
+#include <algorithm>
+
 #include "potentials/card/card_constant.hpp"
 #include "potentials/card/card_shape.hpp"
 
@@ -8,7 +10,7 @@ namespace nvalchemi {
 
 namespace {
 
-constexpr std::array<NamedValue<InputRole>, 18> kRoles = {{
+constexpr std::array<NamedValue<InputRole>, 20> kRoles = {{
     {"species_index", InputRole::SpeciesIndex},
     {"species_one_hot", InputRole::SpeciesOneHot},
     {"positions", InputRole::Positions},
@@ -17,6 +19,7 @@ constexpr std::array<NamedValue<InputRole>, 18> kRoles = {{
     {"edge_shifts", InputRole::EdgeShifts},
     {"edge_cell_shifts", InputRole::EdgeCellShifts},
     {"cell", InputRole::Cell},
+    {"setup_cell", InputRole::SetupCell},
     {"batch", InputRole::Batch},
     {"batch_pointer", InputRole::BatchPointer},
     {"n_rows", InputRole::NRows},
@@ -25,6 +28,7 @@ constexpr std::array<NamedValue<InputRole>, 18> kRoles = {{
     {"charges", InputRole::Charges},
     {"total_charge", InputRole::TotalCharge},
     {"neighbor_matrix", InputRole::NeighborMatrix},
+    {"neighbor_mask", InputRole::NeighborMask},
     {"constant", InputRole::Constant},
     {"dict", InputRole::Dict},
 }};
@@ -38,7 +42,8 @@ bool is_floating(const InputSpec& input) {
         case InputRole::EdgeShifts:
         case InputRole::Cell:
         case InputRole::Charges:
-        case InputRole::TotalCharge: return true;
+        case InputRole::TotalCharge:
+        case InputRole::NeighborMask: return true;
         case InputRole::Constant: return input.value->kind == ElementKind::Floating;
         default: return false;
     }
@@ -56,12 +61,32 @@ void read_value(const JsonCursor& record, InputSpec& input) {
     }
 }
 
+/// A table of neighbours has a row of slots for each atom: "(rows,neighbors)" and what follows.
+void check_table_shape(const JsonCursor& shape, const InputSpec& input) {
+    const auto& dimensions = *input.shape;
+    const auto tables = std::count(dimensions.begin(), dimensions.end(), kNeighborsDimension);
+    if (tables == 0) return;
+    const bool per_slot =
+        input.role == InputRole::NeighborMatrix || input.role == InputRole::NeighborMask ||
+        input.role == InputRole::EdgeVectors || input.role == InputRole::EdgeShifts ||
+        input.role == InputRole::EdgeCellShifts;
+    if (per_slot && tables == 1 && dimensions.size() >= 2 && dimensions[0] == kRowsDimension &&
+        dimensions[1] == kNeighborsDimension)
+        return;
+    shape.refuse("a shape without \"neighbors\"",
+                 "it stands second, behind \"rows\", in the shape of neighbor_matrix, "
+                 "neighbor_mask, edge_vectors, edge_shifts and edge_cell_shifts");
+}
+
 InputSpec read_input(const JsonCursor& record, const std::string& key) {
     record.allow_only({"role", "shape", "value", "requires_grad"});
     InputSpec input;
     input.key = key;
     input.role = record.at("role", "say what the model finds there").as_one_of(kRoles);
-    if (const auto shape = record.find("shape")) input.shape = read_card_shape(*shape);
+    if (const auto shape = record.find("shape")) {
+        input.shape = read_card_shape(*shape);
+        check_table_shape(*shape, input);
+    }
     read_value(record, input);
     if (const auto flag = record.find("requires_grad")) {
         input.requires_grad = flag->as_bool();

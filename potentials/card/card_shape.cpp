@@ -21,6 +21,7 @@ std::string_view without_spaces_around(std::string_view text) {
 std::optional<std::int64_t> dimension_of(std::string_view text) {
     if (text == "rows") return kRowsDimension;
     if (text == "edges") return kEdgesDimension;
+    if (text == "neighbors") return kNeighborsDimension;
     std::int64_t number = 0;
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, number);

@@ -12,6 +12,7 @@ namespace nvalchemi {
 /// Dimensions of a shape that depend on the system.
 inline constexpr std::int64_t kRowsDimension = -1;
 inline constexpr std::int64_t kEdgesDimension = -2;
+inline constexpr std::int64_t kNeighborsDimension = -3;
 
 /// Read a shape of the card format: "(rows,1)", "(1,3,3)", "(edges,3)", "()" for a scalar.
 /// Throws SpecError.

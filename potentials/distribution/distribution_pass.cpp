@@ -6,6 +6,7 @@
 
 #include "potentials/distribution/program_editor.hpp"
 #include "potentials/distribution/row_states.hpp"
+#include "potentials/distribution/shared_sums.hpp"
 #include "potentials/session.hpp"
 #include "potentials/spec_against_card.hpp"
 #include "spec/json_value.hpp"
@@ -39,7 +40,8 @@ class DistributionPass {
         return policy().has_halo() && policy().scatter_mode == ScatterMode::HaloCorrection;
     }
     bool refreshes_reads() const {
-        return policy().has_halo() && policy().gather_mode == GatherMode::HaloRead;
+        return policy().kind == PolicyKind::GraphParallel ||
+               (policy().has_halo() && policy().gather_mode == GatherMode::HaloRead);
     }
 
     [[noreturn]] void refuse_by_spec(std::size_t at, const std::string& need,
@@ -109,26 +111,25 @@ class DistributionPass {
         if (replay.shortfalls.empty()) return false;
         const auto& shortfall = replay.shortfalls.front();
         if (shortfall.need == Shortfall::Need::Replicated)
-            replicate(shortfall);
+            replicate(shortfall, replay);
         else
             refresh(shortfall);
         return true;
     }
 
-    void replicate(const Shortfall& shortfall) {
+    void replicate(const Shortfall& shortfall, const StateReplay& replay) {
         auto known = replicated_.find(shortfall.slot);
         auto at = shortfall.instruction;
         if (!spec_.system_reductions)
             refuse_by_spec(at, "it needs a sum over the atoms of the whole system",
                            "system_reductions true");
+        const Slot whole = value_to_sum(traced_, replay, shortfall.slot);
+        if (whole != shortfall.slot) {
+            at = first_reader(traced_, whole);
+            return edit_.replace_reads(at + 1, whole, insert_sum(at, whole));
+        }
         if (known == replicated_.end()) {
-            Effect effect;
-            effect.is_exchange = true;
-            effect.makes_replicated = true;
-            const Slot sum =
-                edit_.insert_call(at, "nvalchemi_lmp::system_sum", "ordered",
-                                  {Operand::of_slot(shortfall.slot)}, shortfall.slot, effect);
-            known = replicated_.emplace(shortfall.slot, sum).first;
+            known = replicated_.emplace(shortfall.slot, insert_sum(at, shortfall.slot)).first;
             ++at;
         }
         // an in-place operator changes the sum: what follows must see that
@@ -138,6 +139,13 @@ class DistributionPass {
         } else {
             edit_.replace_reads_of(at, shortfall.slot, known->second);
         }
+    }
+
+    Slot insert_sum(std::size_t at, Slot slot) {
+        Effect effect;
+        effect.is_exchange = effect.makes_replicated = true;
+        return edit_.insert_call(at, "nvalchemi_lmp::system_sum", "ordered",
+                                 {Operand::of_slot(slot)}, slot, effect);
     }
 
     struct Cut {
@@ -301,11 +309,7 @@ class DistributionPass {
             const bool whole =
                 declared.role == OutputRole::Other || declared.role == OutputRole::Charges;
             if (!whole || !partial) continue;
-            Effect effect;
-            effect.is_exchange = effect.makes_replicated = true;
-            output.slot =
-                edit_.insert_call(traced_.program.code.size(), "nvalchemi_lmp::system_sum",
-                                  "ordered", {Operand::of_slot(output.slot)}, output.slot, effect);
+            output.slot = insert_sum(traced_.program.code.size(), output.slot);
         }
     }
 

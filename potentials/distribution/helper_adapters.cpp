@@ -56,11 +56,11 @@ bool find_function(const torch::jit::Module& module, const std::string& name, Re
 }
 
 Replacement resolve(const std::string& pointer, const std::string* name,
-                    const torch::jit::Module& module) {
+                    const torch::jit::Module& module, PolicyKind policy) {
     Replacement result;
     if (name == nullptr) return result;
     if (const auto* builtin = find_builtin_replacement(*name)) {
-        if (builtin->action == Action::GraphParallel)
+        if (builtin->action == Action::GraphParallel && policy != PolicyKind::GraphParallel)
             throw SpecError(DOCUMENT, pointer,
                             "got replacement " + in_quotes(*name) +
                                 ", expected one for halo storage (" + builtin->reason +
@@ -119,7 +119,8 @@ HelperAdapters::HelperAdapters(const MLIPSpec& spec, const torch::jit::Module& m
         const auto pointer = "/core/third_party_helpers/" + std::to_string(index);
         const auto* name = replacement_of(adapter);
         targets_.push_back(target_of(adapter));
-        auto replacement = resolve(pointer + "/replacement", name, module);
+        auto replacement =
+            resolve(pointer + "/replacement", name, module, spec.distribution.policy.kind);
         const auto* method = std::get_if<MethodAdapter>(&adapter);
         replacement.wraps = method != nullptr && !method->marshal;
         replacement.adapter = index;

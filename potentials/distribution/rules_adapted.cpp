@@ -56,9 +56,19 @@ void transform_arguments(TraceBuilder& builder, Call& call, const OpAdapter& ada
         auto& argument = call.args.at(position);
         if (!argument->is_tensor()) continue;
         const auto declared = where(adapter, "argument", position, name_of(transform));
-        argument = transform == ArgTransform::GatherInputs
-                       ? gather_inputs(builder, call, argument, declared)
-                       : slice_owned(builder, call, argument, declared);
+        switch (transform) {
+            case ArgTransform::GatherInputs:
+                argument = gather_inputs(builder, call, argument, declared);
+                break;
+            case ArgTransform::GatherInputsFull:
+                // rows of all ranks are here already, and are refreshed below
+                if (!builder.facts(argument).on_all_rows())
+                    argument = gather_inputs(builder, call, argument, declared);
+                break;
+            case ArgTransform::SliceOwned:
+                argument = slice_owned(builder, call, argument, declared);
+                break;
+        }
     }
 }
 
@@ -100,6 +110,13 @@ AbstractPtr transform_output(TraceBuilder& builder, const Call& call, const OpAd
         if (facts.placed_dim() != 0 || facts.dims[0] != Dim{SPACE_NODE, 1})
             TraceBuilder::refuse(call, declared + ", which has no halo rows; expected (n_rows, *)");
         return builder.exchange("nvalchemi_lmp::halo_correct", output, call);
+    }
+    if (kind == Kind::SliceOutputsOwned) {
+        // its other rows are taken for meaningless until they are gathered again
+        if (facts.placed_dim() == 0 && facts.dims[0] == Dim{SPACE_NODE, 1}) return output;
+        TraceBuilder::refuse(call, declared +
+                                       ", which has no rows of all ranks; expected "
+                                       "(n_rows, *)");
     }
     if (facts.placed_dim() >= 0)
         TraceBuilder::refuse(call, declared +

@@ -26,9 +26,10 @@ AbstractPtr refresh(TraceBuilder& builder, const Call& call) {
 
 AbstractPtr fold(TraceBuilder& builder, const Call& call) {
     const auto rows = require_rows(builder, call, call.args[0]);
-    // rows without halo have nothing to fold; refresh-only storage never folds
-    if (builder.facts(rows).space() == SPACE_OWNED ||
-        builder.spec().distribution.policy.kind == PolicyKind::RefreshHalo)
+    // rows without halo have nothing to fold; storage that only refreshes never folds
+    const auto kind = builder.spec().distribution.policy.kind;
+    if (builder.facts(rows).space() == SPACE_OWNED || kind == PolicyKind::RefreshHalo ||
+        kind == PolicyKind::GraphParallel)
         return rows;
     builder.leave_fold_to_verb(rows);
     return builder.exchange("nvalchemi_lmp::halo_correct", rows, call);

@@ -25,6 +25,7 @@ INPUT_ROLES = (
     "edge_shifts",
     "edge_cell_shifts",
     "cell",
+    "setup_cell",
     "batch",
     "batch_pointer",
     "n_rows",
@@ -33,6 +34,7 @@ INPUT_ROLES = (
     "charges",
     "total_charge",
     "neighbor_matrix",
+    "neighbor_mask",
     "constant",
 )
 OUTPUT_ROLES = ("atomic_energies", "energy", "forces", "virial", "stress", "charges", "other")
@@ -58,7 +60,18 @@ REQUIRED_KEYS = (
     "ops",
 )
 OPTIONAL_KEYS = ("spec", "reference", "expected_exchanges", "backward_communicates", "triplets")
-REFERENCE_KEYS = ("symbols", "positions", "cell", "pbc", "energy", "energies", "forces", "stress")
+REFERENCE_KEYS = (
+    "symbols",
+    "positions",
+    "cell",
+    "pbc",
+    "charges",
+    "energy",
+    "energies",
+    "forces",
+    "stress",
+    "total_charge",
+)
 
 
 class CardError(ValueError):
@@ -185,8 +198,9 @@ def _check_reference(reference):
         ("pbc", 3),
         ("stress", 3),
         ("energies", n),
+        ("charges", n),
     ):
-        if key in ("stress", "energies") and key not in reference:
+        if key in ("stress", "energies", "charges") and key not in reference:
             continue
         if len(reference.get(key, [])) != size or n == 0:
             raise CardError(f"/reference/{key}", reference.get(key), f"{size} entries, n >= 1")

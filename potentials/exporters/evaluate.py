@@ -89,6 +89,9 @@ def _role_values(card, atoms):
         return torch.as_tensor(np.ascontiguousarray(values), dtype=dtype)
 
     return {
+        "cutoff": card["cutoff"],
+        "receiver": torch.as_tensor(i, dtype=torch.int64),
+        "sender": torch.as_tensor(j, dtype=torch.int64),
         "species_index": torch.tensor([card["species_index"][p] for p in position_in_card]),
         "species_one_hot": torch.eye(len(card["species"]), dtype=dtype)[position_in_card],
         "positions": real(atoms["positions"]),
@@ -97,11 +100,14 @@ def _role_values(card, atoms):
         "edge_shifts": real(sign * shift @ cell),
         "edge_cell_shifts": real(sign * shift),
         "cell": real(cell),
+        "setup_cell": real(cell),
+        **({"charges": real(atoms["charges"])} if "charges" in atoms else {}),
         "batch": torch.zeros(n, dtype=torch.int64),
         "batch_pointer": torch.tensor([0, n]),
         "n_rows": torch.tensor(n),
         "n_owned": torch.tensor(n),
         "owned_mask": torch.ones(n, dtype=dtype),
+        "total_charge": real([float(atoms.get("total_charge", 0.0))]),
     }
 
 
@@ -112,12 +118,45 @@ def _shaped(value, entry, counts):
     return value.reshape([counts[d] if d in counts else int(d) for d in dims])
 
 
+TABLE = "(rows,neighbors"
+
+
+def _table(entry, values, counts, cutoff):
+    """Edge values as a table with a line of slots for each receiver, padded with the row itself and
+    with vectors as long as the cutoff."""
+    rows, receiver = counts["rows"], values["receiver"]
+    counts["neighbors"] = max(1, int(torch.bincount(receiver, minlength=rows).max()))
+    slots = counts["neighbors"]
+    taken = [0] * rows
+    place = []
+    for row in receiver.tolist():
+        place.append(row * slots + taken[row])
+        taken[row] += 1
+    place = torch.tensor(place, dtype=torch.int64)
+    role = entry["role"]
+    if role == "neighbor_matrix":
+        empty, entries = torch.arange(rows).repeat_interleave(slots), values["sender"]
+    elif role == "neighbor_mask":
+        empty = torch.zeros(rows * slots, dtype=values["cell"].dtype)
+        entries = torch.ones_like(place, dtype=empty.dtype)
+    else:
+        entries = values[role]
+        empty = torch.zeros(rows * slots, 3, dtype=entries.dtype)
+        empty[:, 0] = cutoff if role == "edge_vectors" else 0.0
+    return _shaped(
+        empty.index_copy(0, place, entries), {"shape": "(rows,neighbors)", **entry}, counts
+    )
+
+
 def _argument(entry, values, counts, dtype):
     if entry["role"] == "constant":
         if isinstance(entry["value"], (bool, int, float, str)) and "shape" not in entry:
             return entry["value"]
         value = torch.tensor(entry["value"])
-        return _shaped(value.to(dtype) if value.is_floating_point() else value, entry, counts)
+        value = _shaped(value.to(dtype) if value.is_floating_point() else value, entry, counts)
+        return value.requires_grad_(entry.get("requires_grad", False))
+    if entry["role"].startswith("neighbor_") or entry.get("shape", "").startswith(TABLE):
+        return _table(entry, values, counts, values["cutoff"])
     if entry["role"] not in values:
         raise NotImplementedError(
             f"input role '{entry['role']}' has no value in one small "
@@ -151,6 +190,7 @@ def _evaluate(module, card, atoms):
     counts = {"rows": len(atoms["symbols"]), "edges": values["edge_index"].shape[1]}
     leaf = values["edge_vectors" if card["forces"] == "edge_vectors" else "positions"]
     leaf.requires_grad_(True)
+    further = _further_leaves(card, values)
     dtype = DTYPES[card["dtype"]]
     data = {k: _argument(e, values, counts, dtype) for k, e in card["inputs"].items()}
     arguments = (
@@ -167,12 +207,43 @@ def _evaluate(module, card, atoms):
     result = {"energy": energies.sum().item(), "energies": energies}
     if card["forces"] == "model":
         result["forces"] = output["forces"]
+        if "virial" in output and all(atoms["pbc"]):
+            volume = abs(np.linalg.det(np.asarray(atoms["cell"])))
+            result["stress"] = -output["virial"].reshape(3, 3) / volume
     else:
-        (gradient,) = torch.autograd.grad(energies.sum(), leaf)
+        gradient, *others = torch.autograd.grad(
+            energies.sum(), [leaf, *(leaf for _, leaf in further)], allow_unused=True
+        )
+        gradient = torch.zeros_like(leaf) if gradient is None else gradient
         result.update(_forces_and_stress(card, values, gradient, atoms))
+        _add_lattice(result, further, others, atoms)
     return {
         k: np.asarray(v.detach().double() if torch.is_tensor(v) else v) for k, v in result.items()
     }
+
+
+def _further_leaves(card, values):
+    """(role, leaf) of what a model of edge vectors depends on besides: its card says
+    requires_grad for positions or cell."""
+    if card["forces"] != "edge_vectors":
+        return []
+    roles = [e["role"] for e in card["inputs"].values() if e.get("requires_grad")]
+    return [
+        (role, values[role].requires_grad_(True)) for role in ("positions", "cell") if role in roles
+    ]
+
+
+def _add_lattice(result, further, gradients, atoms):
+    """dE/dstrain = sum of r (x) g over edges + sum of x (x) g over atoms + h^T dE/dh."""
+    volume = abs(np.linalg.det(np.asarray(atoms["cell"])))
+    for (role, leaf), gradient in zip(further, gradients, strict=True):
+        if gradient is None:
+            continue
+        if role == "positions":
+            result["forces"] = result["forces"] - gradient
+        if "stress" in result:
+            moment = leaf.detach().T @ gradient
+            result["stress"] = result["stress"] + (moment + moment.T) / (2 * volume)
 
 
 def _forces_and_stress(card, values, gradient, atoms):

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "potentials/tools/model_files.hpp"
 
+#include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -28,6 +30,15 @@ SessionOptions options_with_card(const std::string& bytes, const std::string& pa
     }
     if (!options.card_path.empty()) options.card_text = read_file(options.card_path);
     return options;
+}
+
+double parse_charge(const std::string& word) {
+    double charge = 0;
+    const char* const end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data(), end, charge);
+    if (error == std::errc() && stop == end && std::isfinite(charge)) return charge;
+    throw std::runtime_error("--charge: got '" + word +
+                             "', expected the total charge of the system, a number in e");
 }
 
 }  // namespace nvalchemi

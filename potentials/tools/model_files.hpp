@@ -17,6 +17,9 @@ std::string read_file(const std::string& path);
 SessionOptions options_with_card(const std::string& bytes, const std::string& path,
                                  const std::string& card);
 
+/// The value of an option --charge. Throws std::runtime_error.
+double parse_charge(const std::string& word);
+
 }  // namespace nvalchemi
 
 #endif

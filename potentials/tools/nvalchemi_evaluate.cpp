@@ -25,7 +25,7 @@ using nlohmann::json;
 
 constexpr const char* kUsage =
     "usage: nvalchemi-evaluate ARCHIVE [--card CARD.json] --case CASE.json [--output OUT.json]\n"
-    "                          [--device cpu|cuda|cuda:N]\n"
+    "                          [--device cpu|cuda|cuda:N] [--charge Q] [--ops LIBRARY.so]\n"
     "\n"
     "Evaluate a model archive alone, undecomposed, on the structure of a case file (symbols, cell\n"
     "with lattice vectors as rows, pbc, positions; Angstrom) and write energy, energies, forces,\n"
@@ -34,7 +34,7 @@ constexpr const char* kUsage =
 
 struct Arguments {
     std::string archive, card, structure, output;
-    std::string device = "cpu";
+    std::string device = "cpu", charge, library;
 };
 
 Arguments parse_arguments(const std::vector<std::string>& words) {
@@ -45,6 +45,8 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
                        : word == "--case"   ? &arguments.structure
                        : word == "--output" ? &arguments.output
                        : word == "--device" ? &arguments.device
+                       : word == "--charge" ? &arguments.charge
+                       : word == "--ops"    ? &arguments.library
                                             : nullptr;
         if (target) {
             if (++k == words.size())
@@ -53,7 +55,7 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
         } else if (word.rfind("--", 0) == 0 || !arguments.archive.empty()) {
             throw std::invalid_argument("got '" + word +
                                         "', expected one archive and the options "
-                                        "--card, --case, --output, --device");
+                                        "--card, --case, --output, --device, --charge, --ops");
         } else {
             arguments.archive = word;
         }
@@ -92,6 +94,8 @@ void evaluate(const Arguments& arguments) {
     auto options = nvalchemi::options_with_card(archive, arguments.archive, arguments.card);
     options.device = arguments.device;
     options.self_test = false;
+    if (!arguments.charge.empty()) options.total_charge = nvalchemi::parse_charge(arguments.charge);
+    if (!arguments.library.empty()) options.operator_libraries = {arguments.library};
     nvalchemi::Session session(archive, options);
     const auto system = nvalchemi::read_structure_file(arguments.structure, session.card());
 

@@ -25,7 +25,7 @@ using nvalchemi::AutoFix;
 
 constexpr const char* kUsage =
     "usage: nvalchemi-validate --archive M.pt --structure CASE.json [--card C.json]\n"
-    "                          [--spec SPEC|PRESET] [--ops LIB.so]... [--ranks K]\n"
+    "                          [--spec SPEC|PRESET] [--ops LIB.so]... [--ranks K] [--charge Q]\n"
     "                          [--device cpu|cuda|cuda:N] [--autofix no|report|apply]\n"
     "                          [--attempts N] [--finite-differences N] [--output REPORT.json]\n"
     "                          [--write-spec FILE]\n"
@@ -50,7 +50,7 @@ struct Arguments {
         {"--archive", ""},   {"--structure", ""},  {"--card", ""},
         {"--spec", ""},      {"--ranks", "2"},     {"--device", "cpu"},
         {"--autofix", "no"}, {"--attempts", "12"}, {"--finite-differences", "0"},
-        {"--output", ""},    {"--write-spec", ""}};
+        {"--output", ""},    {"--write-spec", ""}, {"--charge", ""}};
     std::vector<std::string> libraries;
 
     const std::string& operator[](const std::string& name) const { return text.at(name); }
@@ -101,6 +101,8 @@ nvalchemi::SessionOptions session_options(const Arguments& arguments, const std:
         nvalchemi::options_with_card(archive, arguments["--archive"], arguments["--card"]);
     options.device = arguments["--device"];
     options.operator_libraries = arguments.libraries;
+    if (!arguments["--charge"].empty())
+        options.total_charge = nvalchemi::parse_charge(arguments["--charge"]);
     const auto& spec = arguments["--spec"];
     if (const auto* preset = nvalchemi::find_preset(spec))
         options.spec = *preset;

@@ -28,6 +28,7 @@ class Collection {
             sums.forces[3 * part.atom_of_row[k / 3] + k % 3] += evaluation.row_forces[k];
         double virial[9] = {0};
         if (evaluation.has_model_virial) std::copy_n(evaluation.virial, 9, virial);
+        for (int k = 0; k < 9; ++k) virial[k] += evaluation.lattice_virial[k];
         add_edges(evaluation.edge_gradients, part, virial);
         for (int k = 0; k < 6; ++k) sums.virial[k] += virial[kVoigt[k]];
         for (const auto& [key, extra] : evaluation.extras) add_extra(key, extra, part, rank);
@@ -74,7 +75,7 @@ VirtualParts split(SampleStructure structure, const ModelCard& card, const std::
     VirtualParts result;
     result.structure = std::move(structure);
     result.owners = owners;
-    result.parts = decompose(result.structure, card.rows, owners, ranks);
+    result.parts = decompose(result.structure, card, owners, ranks);
     return result;
 }
 
@@ -85,6 +86,8 @@ VirtualParts make_virtual_parts(const WholeSystem& system, const ModelCard& card
     SampleStructure structure;
     structure.species = system.species;
     structure.positions = system.positions;
+    structure.charges = system.charges;
+    structure.setup_cell = system.setup_cell;
     std::copy_n(system.cell, 9, structure.cell);
     structure.edges = neighbor_search(system.positions, system.cell, system.periodic, card.cutoff);
     return split(std::move(structure), card, owners, ranks);

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,22 @@ void download(std::vector<T> &numbers, const ViewType &view, std::int64_t count)
 {
   numbers.resize(count);
   if (count > 0) download(numbers, view);
+}
+
+// place of the first number that is not finite, -1 if there is none
+
+template <class DeviceType> std::int64_t first_bad(const double *numbers, std::int64_t count)
+{
+  if (!numbers) return -1;
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  Kokkos::parallel_reduce(
+      "nvalchemi::first_bad",
+      Kokkos::RangePolicy<DeviceType, Kokkos::IndexType<std::int64_t>>(0, count),
+      KOKKOS_LAMBDA(const std::int64_t k, std::int64_t &least) {
+        if (!Kokkos::isfinite(numbers[k]) && k < least) least = k;
+      },
+      Kokkos::Min<std::int64_t>(first));
+  return first < count ? first : -1;
 }
 
 }    // namespace LAMMPS_NS

@@ -45,9 +45,10 @@ void Contribution::add(const nvalchemi::Evaluation &evaluation, nvalchemi::HaloE
 
 void Contribution::add_all_virial(double virial[6])
 {
-  if (!evaluation_->has_model_virial) return add_virial(virial);
-  for (int k = 0; k < 6; ++k)
-    virial[k] += energy_ * evaluation_->virial[3 * VIRIAL_FIRST[k] + VIRIAL_SECOND[k]];
+  const double *const own =
+      evaluation_->has_model_virial ? evaluation_->virial : evaluation_->lattice_virial;
+  if (!evaluation_->has_model_virial) add_virial(virial);
+  for (int k = 0; k < 6; ++k) virial[k] += energy_ * own[3 * VIRIAL_FIRST[k] + VIRIAL_SECOND[k]];
 }
 
 /* ---------------------------------------------------------------------- */

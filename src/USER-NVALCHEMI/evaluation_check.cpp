@@ -70,6 +70,11 @@ void LAMMPS_NS::check_available(const nvalchemi::ModelCard &card, const WantedQu
     throw std::runtime_error("per-atom virials are wanted, but " + model +
                              "is no function of edge vectors, which they are made from. Export "
                              "the model with edge vectors");
+  const auto *const positions = card.find_input(nvalchemi::InputRole::Positions);
+  if (wanted.peratom_virial && positions && positions->requires_grad)
+    throw std::runtime_error("per-atom virials are wanted, but " + model +
+                             "has a part that depends on positions and the cell, whose virial "
+                             "belongs to no atom. Use the pressure of the whole system");
   if (wanted.peratom_energy && !card.find_output(OutputRole::AtomicEnergies))
     throw std::runtime_error("per-atom energies are wanted, but " + model +
                              "declares no output with role atomic_energies");

@@ -77,8 +77,8 @@ nvalchemi::ProbedRows named_rows(LAMMPS *lmp, const ModelGraph &graph)
   nvalchemi::ProbedRows rows;
   tagint largest = 0;
   for (std::int64_t row = 0; row < graph.graph().n_rows; row++) {
-    rows.atom_of_row.push_back(lmp->atom->tag[graph.atom_of_row(row)]);
-    largest = std::max(largest, lmp->atom->tag[graph.atom_of_row(row)]);
+    rows.atom_of_row.push_back(graph.id_of_row(row, lmp->atom->tag));
+    largest = std::max(largest, static_cast<tagint>(rows.atom_of_row.back()));
   }
   tagint of_all = 0;
   MPI_Allreduce(&largest, &of_all, 1, MPI_LMP_TAGINT, MPI_MAX, lmp->world);

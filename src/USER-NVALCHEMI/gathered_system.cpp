@@ -29,6 +29,7 @@ struct AtomRecord {
   int species;
   int in_group;
   double x[3];
+  double charge;
   double face_distance;
   double energy;
   double f[3];
@@ -82,6 +83,7 @@ std::vector<AtomRecord> local_records(LAMMPS *lmp, PairNvalchemi *pair, int grou
     record.species = species;
     record.in_group = (atom->mask[i] & groupbit) != 0;
     for (int k = 0; k < 3; k++) record.x[k] = atom->x[i][k] * length;
+    if (atom->q_flag) record.charge = atom->q[i];
     const double distance = mine.face_distance(atom->x[i]);
     record.face_distance = distance < 0.0 ? -1.0 : distance * length;
     if (has_record) {
@@ -145,9 +147,9 @@ void count_rows(LAMMPS *lmp, PairNvalchemi *pair, bigint natoms, nvalchemi::RunP
   part.owned = graph.n_owned;
   part.halo = graph.n_rows - graph.n_owned;
   part.edges = graph.n_edges;
-  std::set<tagint> present;
+  std::set<std::int64_t> present;
   for (std::int64_t row = 0; row < graph.n_rows; row++)
-    present.insert(lmp->atom->tag[used.graph.atom_of_row(row)]);
+    present.insert(used.graph.id_of_row(row, lmp->atom->tag));
   part.remote = natoms - static_cast<bigint>(present.size());
   const nvalchemi::HaloPlan &plan = used.exchange.plan();
   part.rows_sent = static_cast<std::int64_t>(plan.send_rows.size());
@@ -192,8 +194,8 @@ void gather_outputs(LAMMPS *lmp, PairNvalchemi *pair, const std::vector<std::siz
   }
 }
 
-void add_atom(const AtomRecord &record, int owner, bool has_virials, bool has_record,
-              GatheredSystem &gathered)
+void add_atom(const AtomRecord &record, int owner, bool has_charges, bool has_virials,
+              bool has_record, GatheredSystem &gathered)
 {
   auto &atoms = gathered.atoms;
   atoms.ids.push_back(record.tag);
@@ -202,6 +204,7 @@ void add_atom(const AtomRecord &record, int owner, bool has_virials, bool has_re
   atoms.seen.push_back(record.seen);
   atoms.system.species.push_back(record.species);
   atoms.system.positions.insert(atoms.system.positions.end(), record.x, record.x + 3);
+  if (has_charges) atoms.system.charges.push_back(record.charge);
   gathered.in_group.push_back(record.in_group != 0);
   if (!has_record) return;
   auto &found = gathered.decomposed;
@@ -251,6 +254,8 @@ GatheredSystem LAMMPS_NS::gather_system(LAMMPS *lmp, PairNvalchemi *pair, int gr
       gather_records(lmp, local_records(lmp, pair, groupbit, has_record), gathered.counts);
   gathered.parts = gather_parts(lmp, pair, has_record);
   copy_box(lmp, pair->angstrom_per_length(), gathered.atoms.system);
+  std::copy_n(pair->parts().graph.setup_cell(), 9,
+              gathered.atoms.system.setup_cell.emplace().begin());
   if (has_record) sum_global_parts(lmp, pair, gathered.decomposed);
 
   // the same on all ranks, as far as they have atoms
@@ -268,7 +273,8 @@ GatheredSystem LAMMPS_NS::gather_system(LAMMPS *lmp, PairNvalchemi *pair, int gr
   gathered.place.resize(order.size());
   for (std::size_t at = 0; at < order.size(); at++) {
     gathered.place[order[at]] = at;
-    add_atom(records[order[at]], owners[order[at]], has_virials != 0, has_record, gathered);
+    add_atom(records[order[at]], owners[order[at]], lmp->atom->q_flag != 0, has_virials != 0,
+             has_record, gathered);
   }
   if (has_record) gather_outputs(lmp, pair, gathered.place, gathered.decomposed.extras);
   return gathered;

@@ -98,7 +98,51 @@ void exchange_lists(MPI_Comm comm, const std::vector<std::int64_t> &wanted, Halo
       MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
 }
 
+/* ---------------------------------------------------------------------- */
+
+std::vector<std::int64_t> rows_of_ranks(MPI_Comm comm, std::int64_t owned_rows)
+{
+  int nprocs;
+  NVALCHEMI_MPI(MPI_Comm_size(comm, &nprocs));
+  std::vector<std::int64_t> counts(nprocs);
+  NVALCHEMI_MPI(MPI_Allgather(&owned_rows, 1, MPI_INT64_T, counts.data(), 1, MPI_INT64_T, comm));
+  return counts;
+}
+
 }    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+std::vector<GhostHome> homes_of_all_rows(MPI_Comm comm, std::int64_t owned_rows)
+{
+  int me;
+  NVALCHEMI_MPI(MPI_Comm_rank(comm, &me));
+  const std::vector<std::int64_t> counts = rows_of_ranks(comm, owned_rows);
+  std::vector<GhostHome> homes;
+  for (int rank = 0; rank < static_cast<int>(counts.size()); ++rank)
+    for (std::int64_t row = 0; rank != me && row < counts[rank]; ++row)
+      homes.push_back({rank, row});
+  return homes;
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::vector<std::int64_t> gather_rows(MPI_Comm comm, const std::vector<std::int64_t> &mine)
+{
+  int me;
+  NVALCHEMI_MPI(MPI_Comm_rank(comm, &me));
+  const std::vector<std::int64_t> rows = rows_of_ranks(comm, mine.size());
+  std::vector<int> counts(rows.begin(), rows.end()), offsets(rows.size(), 0);
+  std::partial_sum(counts.begin(), counts.end() - 1, offsets.begin() + 1);
+  std::vector<std::int64_t> all(offsets.back() + counts.back());
+  NVALCHEMI_MPI(MPI_Allgatherv(mine.data(), counts[me], MPI_INT64_T, all.data(), counts.data(),
+                               offsets.data(), MPI_INT64_T, comm));
+
+  // the own block first, the others keep their order
+
+  std::rotate(all.begin(), all.begin() + offsets[me], all.begin() + offsets[me] + counts[me]);
+  return all;
+}
 
 /* ---------------------------------------------------------------------- */
 

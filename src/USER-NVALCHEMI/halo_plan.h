@@ -68,6 +68,15 @@ void for_each_contribution(const HaloPlan &plan, const Received &received, const
   if (!own_copies_done) add_own_copies();
 }
 
+// The homes of all rows of all other ranks, rank after rank: the global number of a row is the number
+// of rows on lower ranks plus its own. Collective over `comm`.
+
+std::vector<GhostHome> homes_of_all_rows(MPI_Comm comm, std::int64_t owned_rows);
+
+// `mine` (owned_rows,) followed by the values of the rows of homes_of_all_rows(). Collective.
+
+std::vector<std::int64_t> gather_rows(MPI_Comm comm, const std::vector<std::int64_t> &mine);
+
 struct HaloRows {
   HaloPlan plan;
   std::vector<std::int64_t> row_of_ghost;    // one for each entry of `homes`

@@ -17,8 +17,10 @@
 #define LMP_MODEL_GRAPH_H
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "kernels/halo_exchange.hpp"
 #include "potentials/atom_graph.hpp"
 #include "potentials/model_card.hpp"
 
@@ -34,8 +36,11 @@ struct AtomView {
   int nall = 0;    // owned and ghost atoms
   const double *const *x = nullptr;
   const int *type = nullptr;
-  bool displaced =
-      false;    // `x` are not LAMMPS's own positions, or LAMMPS may have others elsewhere
+  const double *q = nullptr;    // null: the atom style has no charges
+
+  // `x` are not LAMMPS's own positions, or LAMMPS may have others elsewhere
+
+  bool displaced = false;
 };
 
 // what the model wants to see
@@ -43,7 +48,13 @@ struct AtomView {
 struct GraphSettings {
   bool folded = true;
   bool wants_shifts = false;    // edge_shift and edge_cell_shift
-  double cutoff = 0.0;          // in LAMMPS's length unit
+  bool wants_charges = false;
+
+  // policy graph_parallel: one row for each atom of the system, also for those that no ghost shows
+
+  bool all_rows = false;
+  bool replicates_geometry = false;    // and those have their species and position, too
+  double cutoff = 0.0;                 // in LAMMPS's length unit
   double angstrom_per_length = 1.0;
   std::vector<int> species_of_type;    // index: LAMMPS type (1..ntypes), -1: not mapped
 };
@@ -85,6 +96,24 @@ class ModelGraph {
 
   virtual void place_ghosts(const std::vector<std::int64_t> &rows, std::int64_t total_rows);
 
+  // whether rows may be without an atom of LAMMPS on this rank (GraphSettings::all_rows)
+
+  virtual bool keeps_far_rows() const { return false; }
+
+  // atom ids of all rows, where LAMMPS's own arrays do not tell them
+
+  void name_rows(std::vector<std::int64_t> ids) { id_of_row_ = std::move(ids); }
+
+  // send species and positions of owned rows to all rows; collective. For settings with
+  // replicates_geometry, before each update()
+
+  virtual void replicate(const AtomView &, nvalchemi::HaloExchange &) {}
+
+  // the cell, in Angstrom, that numbers of wave vectors or mesh points follow until the next call
+
+  void take_setup_cell(const double *h);
+  const double *setup_cell() const { return setup_cell_; }
+
   // the graph at the present positions; `h` is Domain::h. Valid until the next call. Throws
   // std::runtime_error if the atoms are not those of the last re-neighbouring.
 
@@ -104,11 +133,22 @@ class ModelGraph {
 
   virtual HostEdges edges_on_host() const = 0;
 
+  // whether update() looks at the positions of any AtomView, else at those of displaced ones alone
+
+  virtual bool looks_at_view() const = 0;
   std::int64_t n_owned() const { return n_owned_; }
 
-  // LAMMPS's index of the atom behind a row; of halo rows that stand for several ghosts, one of them
+  // LAMMPS's index of the atom behind a row; of halo rows that stand for several ghosts, one of
+  // them; -1 for a row that no ghost shows
 
   int atom_of_row(std::int64_t row) const { return atom_of_row_[row]; }
+
+  // the atom's id; `tag` is Atom::tag
+
+  template <typename Tag> std::int64_t id_of_row(std::int64_t row, const Tag *tag) const
+  {
+    return atom_of_row_[row] < 0 ? id_of_row_[row] : tag[atom_of_row_[row]];
+  }
 
   void plant_swapped_edges() { swap_halo_edges_ = true; }
   virtual double memory_usage() const;
@@ -126,7 +166,13 @@ class ModelGraph {
   std::vector<std::int64_t> row_of_atom_;    // (nall,)
   std::vector<int> atom_of_row_;             // (n_rows,)
   std::vector<int> used_ghosts_;
+  std::vector<std::int64_t> id_of_row_;    // (n_rows,), with GraphSettings::all_rows
   bool swap_halo_edges_ = false;
+
+ private:
+  void cell_of(const double *h, double cell[9]) const;
+
+  double setup_cell_[9] = {0.0};
 };
 
 // an atom whose type became one without an element

@@ -127,6 +127,7 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
   session.spec = read_spec(comm, options, warnings);
   session.device = device_for_rank(comm, options.device);
   session.threads = threads;
+  session.total_charge = options.total_charge;
   session.edge_moments = options.centroid;
 
   // every rank has the same bytes: one self-test speaks for all

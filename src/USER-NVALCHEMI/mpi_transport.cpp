@@ -56,6 +56,19 @@ MpiTransport::~MpiTransport()
 
 /* ---------------------------------------------------------------------- */
 
+void MpiTransport::set_plan(HaloPlan plan)
+{
+  plan_ = std::move(plan);
+  sends_whole_blocks_ = plan_.own_rows.empty();
+  for (const HaloMessage &message : plan_.send_to) {
+    sends_whole_blocks_ = sends_whole_blocks_ && message.count == plan_.owned_rows;
+    for (std::int64_t k = 0; sends_whole_blocks_ && k < message.count; ++k)
+      sends_whole_blocks_ = plan_.send_rows[message.first + k] == k;
+  }
+}
+
+/* ---------------------------------------------------------------------- */
+
 std::int64_t MpiTransport::rows_received() const
 {
   std::int64_t count = 0;
@@ -68,6 +81,14 @@ std::int64_t MpiTransport::rows_received() const
 void MpiTransport::forward(char *data, std::size_t row_bytes)
 {
   if (row_bytes == 0) return;
+  if (sends_whole_blocks_) {
+    const MPI_Datatype type = row_type(row_bytes);
+    for (const HaloMessage &message : plan_.receive_from)
+      post_receive(data + message.first * row_bytes, message, type);
+    for (const HaloMessage &message : plan_.send_to) post_send(data, message, type, false);
+    wait_for(plan_.receive_from, type);
+    return;
+  }
   send_buffer_.resize(plan_.send_rows.size() * row_bytes);
   char *packed = send_buffer_.data();
   for (const std::int64_t row : plan_.send_rows) {

@@ -37,7 +37,7 @@ class MpiTransport {
   MPI_Comm communicator() const { return comm_; }
   int ranks() const { return nprocs_; }
   int rank() const { return rank_; }
-  void set_plan(HaloPlan plan) { plan_ = std::move(plan); }
+  void set_plan(HaloPlan plan);
   const HaloPlan &plan() const { return plan_; }
   std::int64_t rows_received() const;    // halo rows that other ranks own
 
@@ -83,6 +83,7 @@ class MpiTransport {
   int nprocs_ = 1;
   int rank_ = 0;
   HaloPlan plan_;
+  bool sends_whole_blocks_ = false;    // each peer gets all owned rows: they need no packing
   std::map<std::size_t, MPI_Datatype> row_types_;
   std::vector<MPI_Request> requests_;    // receives first
   std::vector<MPI_Status> statuses_;

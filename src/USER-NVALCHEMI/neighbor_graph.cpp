@@ -69,6 +69,7 @@ void NeighborGraph::place_ghosts(const std::vector<std::int64_t> &rows, std::int
   ModelGraph::place_ghosts(rows, total_rows);
   species_.resize(total_rows);
   position_.resize(3 * total_rows);
+  if (settings_.wants_charges) charge_.resize(total_rows);
   receiver_.resize(candidate_.size());
   sender_.resize(candidate_.size());
   sender_atom_.resize(candidate_.size());
@@ -83,17 +84,46 @@ void NeighborGraph::place_ghosts(const std::vector<std::int64_t> &rows, std::int
    types are read anew: Monte Carlo fixes swap them between steps
 ------------------------------------------------------------------------- */
 
-void NeighborGraph::update_rows(const AtomView &atoms)
+void NeighborGraph::fill_rows(const AtomView &atoms, std::int64_t count)
 {
   const double scale = settings_.angstrom_per_length;
-  for (std::int64_t row = 0; row < graph_.n_rows; ++row) {
+  for (std::int64_t row = 0; row < count; ++row) {
     const int i = atom_of_row_[row];
+    if (i < 0) {    // no edge leads there
+      species_[row] = 0;
+      for (int k = 0; k < 3; ++k) position_[3 * row + k] = 0.0;
+      continue;
+    }
     species_[row] = settings_.species_of_type[atoms.type[i]];
-    if (species_[row] < 0) refuse_type(atoms.type[i]);
     for (int k = 0; k < 3; ++k) position_[3 * row + k] = scale * atoms.x[i][k];
   }
+}
+
+/* ---------------------------------------------------------------------- */
+
+void NeighborGraph::replicate(const AtomView &atoms, nvalchemi::HaloExchange &exchange)
+{
+  const std::int64_t total = static_cast<std::int64_t>(atom_of_row_.size());
+  fill_rows(atoms, n_owned_);
+  exchange.forward({species_.data(), total, 1, nvalchemi::ElementType::Int64, -1});
+  exchange.forward({position_.data(), total, 3, nvalchemi::ElementType::Float64, -1});
+}
+
+/* ---------------------------------------------------------------------- */
+
+void NeighborGraph::update_rows(const AtomView &atoms)
+{
+  if (!settings_.replicates_geometry) fill_rows(atoms, graph_.n_rows);
+  for (std::int64_t row = 0; row < graph_.n_rows; ++row)
+    if (species_[row] < 0) refuse_type(atom_of_row_[row] < 0 ? 0 : atoms.type[atom_of_row_[row]]);
   graph_.species = species_.data();
   graph_.position = position_.data();
+
+  // as LAMMPS's own styles do: whoever changes charges brings those of ghosts up to date
+
+  if (!settings_.wants_charges || !atoms.q) return;
+  for (std::int64_t row = 0; row < graph_.n_rows; ++row) charge_[row] = atoms.q[atom_of_row_[row]];
+  graph_.charge = charge_.data();
 }
 
 /* ---------------------------------------------------------------------- */
@@ -191,5 +221,5 @@ double NeighborGraph::memory_usage() const
   };
   return ModelGraph::memory_usage() + bytes(first_candidate_) + bytes(candidate_) +
          bytes(species_) + bytes(receiver_) + bytes(sender_) + bytes(cell_shift_) +
-         bytes(position_) + bytes(vector_) + bytes(shift_) + bytes(sender_atom_);
+         bytes(position_) + bytes(charge_) + bytes(vector_) + bytes(shift_) + bytes(sender_atom_);
 }

@@ -23,12 +23,16 @@ class NeighborGraph final : public ModelGraph {
   std::int64_t first_not_finite(const nvalchemi::Evaluation &evaluation) const override;
   double memory_usage() const override;
   HostEdges edges_on_host() const override;
+  bool looks_at_view() const override { return true; }
+  bool keeps_far_rows() const override { return true; }
+  void replicate(const AtomView &atoms, nvalchemi::HaloExchange &exchange) override;
 
   // LAMMPS's index of the sender of each edge: the very image that the edge vector points to
 
   const std::vector<int> &sender_atoms() const { return sender_atom_; }
 
  private:
+  void fill_rows(const AtomView &atoms, std::int64_t count);
   void update_rows(const AtomView &atoms) override;
   void update_edges(const AtomView &atoms) override;
   void update_shifts() override;
@@ -37,7 +41,7 @@ class NeighborGraph final : public ModelGraph {
   std::vector<int> candidate_;                  // sender atoms, receiver after receiver
 
   std::vector<std::int64_t> species_, receiver_, sender_, cell_shift_;
-  std::vector<double> position_, vector_, shift_;
+  std::vector<double> position_, charge_, vector_, shift_;
   std::vector<int> sender_atom_;
 };
 

@@ -219,6 +219,7 @@ void NeighborGraphKokkos<DeviceType>::place_ghosts(const std::vector<std::int64_
   upload(d_atom_of_row_, atom_of_row_);
   grow_to(species_, total_rows);
   grow_to(position_, 3 * total_rows);
+  if (settings_.wants_charges) grow_to(charge_, total_rows);
   grow_to(receiver_, n_candidates_);
   grow_to(sender_, n_candidates_);
   grow_to(vector_, 3 * std::int64_t(n_candidates_));
@@ -269,6 +270,13 @@ template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_rows(co
   if (unmapped > 0) refuse_type(unmapped);
   graph_.species = species_.data();
   graph_.position = position_.data();
+  if (!settings_.wants_charges || !atom_.q_flag) return;
+  const auto charge = charge_;
+  const auto q = atom_.k_q.template view<DeviceType>();
+  Kokkos::parallel_for(
+      "nvalchemi::update_charges", Range<DeviceType>(0, graph_.n_rows),
+      KOKKOS_LAMBDA(const int row) { charge(row) = q(atom_of_row(row)); });
+  graph_.charge = charge_.data();
 }
 
 /* ----------------------------------------------------------------------
@@ -433,22 +441,12 @@ template <class DeviceType> std::int64_t
 NeighborGraphKokkos<DeviceType>::first_not_finite(const nvalchemi::Evaluation &evaluation) const
 {
   const nvalchemi::ResultPointers results = nvalchemi::results_of(evaluation);
-  const double *const numbers = results.row_forces ? results.row_forces : results.edge_gradients;
-  if (!numbers) return -1;
-  const std::int64_t count = 3 * (results.row_forces ? graph_.n_rows : graph_.n_edges);
-  const std::int64_t none = std::numeric_limits<std::int64_t>::max();
-  std::int64_t first = none;
-  Kokkos::parallel_reduce(
-      "nvalchemi::first_not_finite",
-      Kokkos::RangePolicy<DeviceType, Kokkos::IndexType<std::int64_t>>(0, count),
-      KOKKOS_LAMBDA(const std::int64_t k, std::int64_t &least) {
-        if (!Kokkos::isfinite(numbers[k]) && k < least) least = k;
-      },
-      Kokkos::Min<std::int64_t>(first));
-  if (first >= count) return -1;
-  if (results.row_forces) return first / 3;
+  std::int64_t found = first_bad<DeviceType>(results.row_forces, 3 * graph_.n_rows);
+  if (found >= 0) return found / 3;
+  found = first_bad<DeviceType>(results.edge_gradients, 3 * graph_.n_edges);
+  if (found < 0) return -1;
   std::int64_t row = -1;
-  Kokkos::deep_copy(row, Kokkos::subview(receiver_, first / 3));
+  Kokkos::deep_copy(row, Kokkos::subview(receiver_, found / 3));
   return row;
 }
 

@@ -43,6 +43,7 @@ template <class DeviceType> class NeighborGraphKokkos final : public ModelGraph 
   std::int64_t first_not_finite(const nvalchemi::Evaluation &evaluation) const override;
   void show_atoms() const override;
   HostEdges edges_on_host() const override;
+  bool looks_at_view() const override { return false; }
   double memory_usage() const override;
 
   int nlocal() const { return nlocal_; }
@@ -92,7 +93,7 @@ template <class DeviceType> class NeighborGraphKokkos final : public ModelGraph 
   SenderLists<DeviceType> by_atom_, by_row_;
 
   Values<std::int64_t> species_, receiver_, sender_, cell_shift_;
-  Values<double> position_, vector_, shift_;
+  Values<double> position_, charge_, vector_, shift_;
 
   // of edges_on_host()
 

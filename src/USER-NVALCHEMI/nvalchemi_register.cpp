@@ -6,9 +6,11 @@
 
 #include "lammps_plugin_abi.h"
 
+#include "fix_nvalchemi_deviation.h"
 #include "fix_nvalchemi_validate.h"
 #include "pair_nvalchemi.h"
 #include "register_kokkos.h"
+#include "write_model_input.h"
 
 #include "lammps.h"
 
@@ -24,6 +26,16 @@ void *create_pair(void *lmp)
 void *create_validate(void *lmp, int narg, char **arg)
 {
   return static_cast<Fix *>(new FixNvalchemiValidate(static_cast<LAMMPS *>(lmp), narg, arg));
+}
+
+void *create_deviation(void *lmp, int narg, char **arg)
+{
+  return static_cast<Fix *>(new FixNvalchemiDeviation(static_cast<LAMMPS *>(lmp), narg, arg));
+}
+
+void *create_write(void *lmp)
+{
+  return static_cast<Command *>(new WriteModelInput(static_cast<LAMMPS *>(lmp)));
 }
 
 }    // namespace
@@ -48,6 +60,17 @@ nvalchemi_register(void *lmp, void *handle, NvalchemiRegisterStyle register_styl
   entry.name = "nvalchemi/validate";
   entry.info = "nvalchemi/validate fix: decomposed against undecomposed evaluation";
   entry.creator.v2 = create_validate;
+  register_style(&entry, lmp);
+
+  entry.name = "nvalchemi/deviation";
+  entry.info = "nvalchemi/deviation fix: how far several models disagree";
+  entry.creator.v2 = create_deviation;
+  register_style(&entry, lmp);
+
+  entry.style = "command";
+  entry.name = "nvalchemi/write";
+  entry.info = "nvalchemi/write command: what the model sees, as files";
+  entry.creator.v1 = create_write;
   register_style(&entry, lmp);
 
 #if defined(LMP_KOKKOS)

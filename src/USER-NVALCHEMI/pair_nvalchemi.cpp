@@ -7,6 +7,7 @@
 #include "pair_nvalchemi.h"
 #include "pair_nvalchemi_impl.h"
 
+#include "citations.h"
 #include "evaluation_check.h"
 #include "ghost_cutoff.h"
 #include "host_contribution.h"
@@ -15,6 +16,7 @@
 #include "rank_agreement.h"
 
 #include "atom.h"
+#include "citeme.h"
 #include "comm.h"
 #include "domain.h"
 #include "error.h"
@@ -39,6 +41,7 @@ using nvalchemi::ModelCard;
 namespace {
 
 const std::string PREFIX = "Pair style nvalchemi: ";
+constexpr int FIRST_EVALUATIONS = 3;    // that LibTorch compiles and optimises the model in
 
 }    // namespace
 
@@ -56,6 +59,7 @@ PairNvalchemi::PairNvalchemi(LAMMPS *lmp) : Pair(lmp), impl(std::make_unique<Imp
   no_virial_fdotr_compute = 1;
   centroidstressflag = CENTROID_NOTAVAIL;
 
+  if (lmp->citeme) lmp->citeme->add(nvalchemi::package_citation(NVALCHEMI_PACKAGE_VERSION));
   impl->exchange = std::make_unique<nvalchemi::MpiExchange>(world);
   auto graph = std::make_unique<NeighborGraph>();
   auto contribution = std::make_unique<HostContribution>(*graph);
@@ -145,13 +149,26 @@ void PairNvalchemi::coeff(int narg, char **arg)
     if (path.empty()) path = arg[2];
 
     const nvalchemi::OpenMPThreads guard(impl->threads);
+    const double start = platform::walltime();
+    if (comm->me == 0 && impl->options.verbose > 0)
+      utils::logmesg(lmp, "nvalchemi: loading " + path + "\n");
     nvalchemi::PairOptions options = impl->options;
     options.device = model_device(options.device);
     impl->session =
         nvalchemi::load_model(world, path, options, impl->threads, impl->source, warnings);
     impl->exchange->choose_way(impl->options.halo_comm,
                                nvalchemi::gpu_number(impl->session->device_name()));
+    if (comm->me == 0 && impl->options.verbose > 1)
+      utils::logmesg(lmp, "nvalchemi: loaded in {:.1f} s\n", platform::walltime() - start);
+    const std::string publication = nvalchemi::family_citation(impl->session->card().family);
+    if (lmp->citeme && !publication.empty()) lmp->citeme->add(publication);
     impl->model_file = arg[2];
+    if (!impl->graph->keeps_far_rows() &&
+        impl->session->card().distribution().distribution.policy.kind ==
+            nvalchemi::PolicyKind::GraphParallel)
+      throw std::runtime_error("distribution spec /core/policy/kind: got \"graph_parallel\", "
+                               "expected \"halo\" (rows of atoms that are not ghosts of a rank are "
+                               "kept by pair style nvalchemi, not by nvalchemi/kk)");
     impl->configure_graph(nvalchemi::map_types({arg + 3, arg + narg}, atom->ntypes,
                                                impl->session->card().species, under_hybrid));
   } catch (const std::exception &refusal) {
@@ -171,6 +188,7 @@ void PairNvalchemi::coeff(int narg, char **arg)
     error->all(FLERR, PREFIX + "pair_coeff: got NULL for every atom type, expected an element");
   impl->outputs.declare(impl->session->card());
   impl->report_pending = true;
+  impl->first_evaluations = FIRST_EVALUATIONS;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -189,6 +207,10 @@ void PairNvalchemi::Impl::configure_graph(const std::vector<int> &types)
 
 void PairNvalchemi::init_style()
 {
+  if (impl->graph->settings().wants_charges && !atom->q_flag)
+    error->all(FLERR, PREFIX + "model '" + impl->session->card().name +
+                          "' takes the charges of atoms, which atom_style " + atom->atom_style +
+                          " does not have; use atom_style charge, or another with charges");
   neighbor->add_request(this, NeighConst::REQ_FULL);
   impl->served.reset(atom->ntypes);
   impl->rows_ready = false;
@@ -243,7 +265,7 @@ void PairNvalchemi::refuse_unavailable()
 void PairNvalchemi::rebuild_rows()
 {
   const double start = platform::walltime();
-  const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type};
+  const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type, atom->q};
   nvalchemi::RankOutcome outcome;
   std::vector<nvalchemi::GhostHome> homes;
   try {
@@ -255,6 +277,18 @@ void PairNvalchemi::rebuild_rows()
     outcome.failure = problem.what();
   }
 
+  // the cell is the same on all ranks
+
+  impl->graph->take_setup_cell(domain->h);
+  if (outcome.failure.empty()) {
+    try {
+      const nvalchemi::OpenMPThreads guard(impl->threads);
+      impl->session->settle(impl->graph->setup_cell());
+    } catch (const std::exception &problem) {
+      outcome.failure = problem.what();
+    }
+  }
+
   impl->homes.ask(*comm, impl->graph->select_owned(*list, atoms), atom->nlocal);
   const std::vector<int> &ghosts = impl->graph->select_candidates(*list, atoms, neighbor->skin);
   try {
@@ -264,9 +298,18 @@ void PairNvalchemi::rebuild_rows()
   }
   stop_together(outcome);
 
+  const MPI_Comm comm_of_rows = impl->exchange->communicator();
+  const std::int64_t n_owned = impl->graph->n_owned();
+  if (impl->graph->settings().all_rows) {
+    std::vector<std::int64_t> ids;
+    for (std::int64_t row = 0; row < n_owned; ++row)
+      ids.push_back(atom->tag ? atom->tag[impl->graph->atom_of_row(row)] : 0);
+    impl->graph->name_rows(nvalchemi::gather_rows(comm_of_rows, ids));
+    for (const nvalchemi::GhostHome &home : nvalchemi::homes_of_all_rows(comm_of_rows, n_owned))
+      homes.push_back(home);
+  }
   nvalchemi::HaloRows rows =
-      nvalchemi::build_halo_rows(impl->exchange->communicator(), impl->graph->n_owned(), homes,
-                                 impl->graph->settings().folded);
+      nvalchemi::build_halo_rows(comm_of_rows, n_owned, homes, impl->graph->settings().folded);
   impl->graph->place_ghosts(rows.row_of_ghost, rows.plan.total_rows);
   impl->exchange->set_plan(std::move(rows.plan));
   impl->rows_ready = true;
@@ -281,10 +324,12 @@ void PairNvalchemi::rebuild_rows()
 Evaluation PairNvalchemi::evaluate()
 {
   nvalchemi::MpiExchange &exchange = *impl->exchange;
-  const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type};
+  const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type, atom->q};
   const double start = platform::walltime();
   const double exchanged = exchange.seconds();
   double graph_done = start;
+
+  if (impl->graph->settings().replicates_geometry) impl->graph->replicate(atoms, exchange);
 
   Evaluation evaluation;
   nvalchemi::RankOutcome outcome;
@@ -318,6 +363,10 @@ Evaluation PairNvalchemi::evaluate()
   impl->times.exchange += in_exchange;
   impl->times.model += platform::walltime() - graph_done - in_exchange;
   ++impl->times.evaluations;
+  if (impl->first_evaluations > 0 && impl->options.verbose > 1 && comm->me == 0)
+    utils::logmesg(lmp, "nvalchemi: evaluation {} took {:.2f} s (LibTorch compiles in the first)\n",
+                   FIRST_EVALUATIONS + 1 - impl->first_evaluations, platform::walltime() - start);
+  if (impl->first_evaluations > 0) --impl->first_evaluations;
   return evaluation;
 }
 
@@ -329,6 +378,12 @@ void PairNvalchemi::accumulate(const Evaluation &evaluation)
   ResultTargets targets;
   targets.f = atom->f;
   targets.ghosts_go_home = force->newton_pair != 0;
+
+  // gradients of replicated positions are summed over ranks once, here: not by LAMMPS as well
+
+  if (impl->graph->settings().replicates_geometry &&
+      impl->session->card().forces != nvalchemi::ForceSource::EdgeVectors)
+    targets.ghosts_go_home = false;
   if (eflag_global) targets.energy = &eng_vdwl;
   if (vflag_global) targets.virial = virial;
   if (eflag_atom) targets.eatom = eatom;
@@ -377,10 +432,14 @@ void PairNvalchemi::report_setup()
   const std::string decomposition = nvalchemi::describe_decomposition(
       impl->exchange->communicator(), rows, impl->exchange->transport_name(),
       impl->exchange->records());
+  const std::string hint =
+      nvalchemi::hint_at_graph_parallel(impl->exchange->communicator(), rows, impl->session->card(),
+                                        impl->session->planned_exchanges().size());
   if (comm->me != 0) return;
-  utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
-                          decomposition +
-                          (impl->options.verbose ? impl->session->listing() : std::string()));
+  if (impl->options.verbose > 0)
+    utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
+                            decomposition + hint +
+                            (impl->options.verbose > 1 ? impl->session->listing() : std::string()));
   for (const std::string &doubt : nvalchemi::doubtful_masses(impl->session->card(), types))
     error->warning(FLERR, PREFIX + doubt);
 }
@@ -390,7 +449,7 @@ void PairNvalchemi::report_setup()
 void PairNvalchemi::finish()
 {
   const std::string text = nvalchemi::describe_times(impl->exchange->communicator(), impl->times);
-  if (comm->me == 0) utils::logmesg(lmp, text);
+  if (comm->me == 0 && impl->options.verbose > 0) utils::logmesg(lmp, text);
   impl->times = {};
 }
 

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 namespace nvalchemi {
@@ -12,7 +13,8 @@ namespace nvalchemi {
 namespace {
 
 constexpr char KEYWORDS[] =
-    "device, halo_comm, card, spec, lenient, ops, threads, selftest, exclusions, centroid, verbose";
+    "device, halo_comm, card, spec, lenient, ops, charge, threads, selftest, exclusions, centroid, "
+    "verbose";
 
 /* ---------------------------------------------------------------------- */
 
@@ -51,10 +53,36 @@ std::string device(const std::string &value)
 
 /* ---------------------------------------------------------------------- */
 
+double charge(const std::string &value)
+{
+  std::size_t used = 0;
+  double number = 0.0;
+  try {
+    number = std::stod(value, &used);
+  } catch (const std::exception &) {
+    used = std::string::npos;
+  }
+  if (used != value.size() || !std::isfinite(number))
+    refuse("charge", value, "the total charge of the system, a number in e");
+  return number;
+}
+
+/* ---------------------------------------------------------------------- */
+
 int threads(const std::string &value)
 {
   if (!is_number(value) || std::stoi(value) < 1) refuse("threads", value, "a number from 1 on");
   return std::stoi(value);
+}
+
+/* ---------------------------------------------------------------------- */
+
+int verbosity(const std::string &value)
+{
+  if (value == "0" || value == "quiet") return 0;
+  if (value == "1" || value == "no") return 1;
+  if (value == "2" || value == "yes") return 2;
+  refuse("verbose", value, "0, 1 or 2 (or quiet, no, yes)");
 }
 
 /* ---------------------------------------------------------------------- */
@@ -96,6 +124,8 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
       options.lenient_spec = choose(keyword, value, "yes", "no");
     else if (keyword == "ops")
       options.operator_libraries.push_back(value);
+    else if (keyword == "charge")
+      options.total_charge = charge(value);
     else if (keyword == "threads")
       options.threads = threads(value);
     else if (keyword == "selftest")
@@ -105,7 +135,7 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
     else if (keyword == "centroid")
       options.centroid = choose(keyword, value, "yes", "no");
     else if (keyword == "verbose")
-      options.verbose = choose(keyword, value, "yes", "no");
+      options.verbose = verbosity(value);
     else
       throw std::runtime_error("got unknown keyword '" + keyword + "', expected one of " +
                                KEYWORDS);

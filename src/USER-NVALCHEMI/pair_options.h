@@ -8,6 +8,7 @@
 
 #include "halo_comm.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,11 @@ struct PairOptions {
   bool lenient_spec = false;                      // warn of what the strict reader refuses
   std::vector<std::string> operator_libraries;    // loaded before the model
   int threads = 0;    // of LibTorch on each rank; 0: cores of the node / its ranks
+  std::optional<double> total_charge;    // e; of all atoms of the style together
   bool self_test = true;
   bool allow_exclusions = false;
   bool centroid = false;    // make the 9-component per-atom virial available
-  bool verbose = false;
+  int verbose = 1;    // 0: warnings alone; 1: model and decomposition; 2: each exchange, progress
 };
 
 // parse "keyword value ..."; throws std::runtime_error

@@ -155,6 +155,28 @@ std::string describe_decomposition(MPI_Comm comm, const RowCounts &mine,
 
 /* ---------------------------------------------------------------------- */
 
+std::string hint_at_graph_parallel(MPI_Comm comm, const RowCounts &mine, const ModelCard &card,
+                                   std::size_t exchanges)
+{
+  constexpr double NEARLY_ALL = 0.95;
+  int nprocs;
+  NVALCHEMI_MPI(MPI_Comm_size(comm, &nprocs));
+  const double owned = nprocs * spread_over_ranks(comm, mine.owned).mean;
+  const double halo = nprocs * spread_over_ranks(comm, mine.halo).mean;
+  const double others = (nprocs - 1) * owned;
+  const bool can = card.distribution().distribution.policy.has_halo() &&
+                   card.rows == RowMode::Folded && exchanges > 0;
+  if (!can || nprocs == 1 || halo < NEARLY_ALL * others) return {};
+  return format(
+      "  hint: halo rows are %.0f %% of all atoms of other ranks: the box is close to the "
+      "cutoff. Policy graph_parallel\n"
+      "    (keyword spec SPEC_MPNN_GP) exchanges one row for each atom instead, in whole "
+      "blocks\n",
+      100.0 * halo / others);
+}
+
+/* ---------------------------------------------------------------------- */
+
 std::string describe_times(MPI_Comm comm, const TimeSplit &mine)
 {
   const double sections[] = {mine.graph, mine.model, mine.exchange, mine.accumulate};

@@ -59,6 +59,12 @@ std::string describe_decomposition(MPI_Comm comm, const RowCounts &mine,
                                    const std::string &transport,
                                    const std::vector<ExchangeRecord> &exchanges);
 
+// a line that proposes policy graph_parallel where the halo holds nearly all other atoms, or several
+// images of them; empty otherwise. Collective, the text is complete on rank 0
+
+std::string hint_at_graph_parallel(MPI_Comm comm, const RowCounts &mine, const ModelCard &card,
+                                   std::size_t exchanges);
+
 // where the time of this rank went
 
 struct TimeSplit {

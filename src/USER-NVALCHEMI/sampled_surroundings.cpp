@@ -4,6 +4,7 @@
 
 #include "gathered_system.h"
 #include "mpi_check.h"
+#include "model_graph.h"
 #include "mpi_exchange.h"
 #include "pair_nvalchemi.h"
 #include "rank_mail.h"

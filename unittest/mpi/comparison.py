@@ -29,6 +29,7 @@ class Settings:
     style: str = "nvalchemi"
     pair_arguments: str = ""
     pair_lines: tuple = ()  # replace pair_style and pair_coeff
+    alone_arguments: tuple = ()  # of nvalchemi-evaluate
     comm: str = "brick"
     balance: str = ""  # balance style after reading, such as "rcb"
     newton: str = "on"
@@ -64,12 +65,12 @@ def pair_lines(settings, symbols):
     ]
 
 
-def opening_lines(installation, settings, periodic):
+def opening_lines(installation, settings, periodic, atom_style="atomic"):
     """Everything before the box exists."""
     boundary = " ".join("p" if p else settings.open_boundary for p in periodic)
     lines = [
         f"units {settings.units}",
-        "atom_style atomic",
+        f"atom_style {atom_style}",
         f"newton {settings.newton}",
         f"boundary {boundary}",
         f"plugin load {installation.plugin}",
@@ -88,7 +89,7 @@ def kokkos_arguments(settings):
 
 
 def input_script(installation, settings, structure):
-    lines = opening_lines(installation, settings, structure.periodic)
+    lines = opening_lines(installation, settings, structure.periodic, structure.atom_style)
     lines += ["read_data case.data"]
     if settings.balance:
         lines.append(f"balance 1.0 {settings.balance}")
@@ -115,6 +116,11 @@ def read_exchanges(log):
     found = re.search(r"exchanges per step: (\d+) forward, (\d+) reverse", log)
     forward, backward = map(int, found.groups()) if found else (None, None)
     return {"forward": forward, "backward": backward}
+
+
+def read_sums(log):
+    """Sums over all ranks in a step, as the style reports them."""
+    return int(re.search(r"exchanges per step: \d+ forward, \d+ reverse, (\d+) sum", log)[1])
 
 
 def run_decomposed(installation, structure, settings, folder=None, ids=None):
@@ -174,6 +180,7 @@ def evaluate_alone(installation, structure, settings, timeout=600):
         ]
         if settings.card:
             command += ["--card", settings.card]
+        command += settings.alone_arguments
         done = subprocess.run(
             command,
             env=installation.environment(1),

@@ -42,7 +42,8 @@ TEST(ParsePairOptions, ReadsEveryKeyword) {
     EXPECT_EQ(options.spec, "s.json");
     EXPECT_EQ(options.threads, 3);
     EXPECT_FALSE(options.self_test);
-    EXPECT_TRUE(options.allow_exclusions && options.centroid && options.verbose);
+    EXPECT_TRUE(options.allow_exclusions && options.centroid);
+    EXPECT_EQ(options.verbose, 2);
 }
 
 TEST(ParsePairOptions, HasDefaultsForAll) {
@@ -51,7 +52,8 @@ TEST(ParsePairOptions, HasDefaultsForAll) {
     EXPECT_EQ(options.device, "auto");
     EXPECT_EQ(options.halo_comm, HaloComm::Auto);
     EXPECT_TRUE(options.self_test);
-    EXPECT_FALSE(options.allow_exclusions || options.centroid || options.verbose);
+    EXPECT_FALSE(options.allow_exclusions || options.centroid);
+    EXPECT_EQ(options.verbose, 1);
 }
 
 TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
@@ -71,7 +73,20 @@ TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
         },
         "keyword halo_comm: got 'cuda', expected auto, mpi, mpi/device or nccl");
     expect_failure([] { parse_pair_options({"threads", "-1"}); }, "keyword threads: got '-1'");
+    EXPECT_EQ(parse_pair_options({"charge", "-2.5"}).total_charge, -2.5);
+    EXPECT_EQ(parse_pair_options({}).total_charge, std::nullopt);
+    for (const char* wrong : {"one", "1e", "inf", "nan", ""})
+        expect_failure(
+            [&] {
+                parse_pair_options({"charge", wrong});
+            },
+            "expected the total charge of the system, a number in e");
     expect_failure([] { parse_pair_options({"selftest", "maybe"}); }, "expected yes or no");
+    expect_failure(
+        [] {
+            parse_pair_options({"verbose", "3"});
+        },
+        "keyword verbose: got '3', expected 0, 1 or 2 (or quiet, no, yes)");
     expect_failure([] { parse_pair_options({"card"}); }, "keyword card: got no value");
 }
 

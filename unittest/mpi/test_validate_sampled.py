@@ -236,8 +236,8 @@ class ValidateSampled(ValidateTest):
         self.assertRegex(
             one_line(run.message),
             r"\(first: rank 0: an edge from atom \d+ to atom \d+ has another vector than lies "
-            r"between them\), atomic energies by \S+ eV \(expected at most \S+; largest at atom id \d+ on rank "
-            r"[01]\), forces by .* all forces along a random direction differ from the slope of the "
+            r"between them\), atomic energies by \S+ eV \(expected at most \S+; largest at atom id "
+            r"\d+ on rank [01]\), forces by .* all forces along a random direction differ from the slope of the "
             r"energy by",
         )
 

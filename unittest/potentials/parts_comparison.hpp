@@ -120,7 +120,7 @@ inline WholeNumbers in_parts(Session& session, const SampleStructure& structure,
 inline WholeNumbers in_parts(Session& session, const SampleStructure& structure, int ranks,
                              bool leave_one_empty) {
     return in_parts(session, structure,
-                    decompose(structure, session.card().rows,
+                    decompose(structure, session.card(),
                               unequal_ranks(structure.size(), ranks, leave_one_empty), ranks));
 }
 

@@ -134,7 +134,7 @@ std::vector<Decomposed> decompositions(const ModelCard& card) {
             for (const bool leave_one_empty : {false, true})
                 result.push_back(
                     {name + " on " + std::to_string(ranks) + " ranks", structure,
-                     decompose(structure, RowMode::Folded,
+                     decompose(structure, card,
                                unequal_ranks(structure.size(), ranks, leave_one_empty), ranks)});
     return result;
 }

@@ -20,14 +20,15 @@ struct Loaded {
     std::size_t forward = 0, sums = 0;
 };
 
-Loaded load(const ScriptedModel& model, const std::string& core, const std::string& rest = "") {
+Loaded load(const ScriptedModel& model, const std::string& core, const std::string& rest = "",
+            const std::string& policy = "halo") {
     register_adapter_operators();
     SessionOptions options;
     options.path = "network.pt";
     options.device = "cpu";
     options.card_text =
-        scripted_card("", R"(, "spec": {"version": 2, "core": {"policy": {"kind": "halo"})" + core +
-                              "}" + rest + "}");
+        scripted_card("", R"(, "spec": {"version": 2, "core": {"policy": {"kind": ")" + policy +
+                              "\"}" + core + "}" + rest + "}");
     options.card_path = "network.card.json";
     Loaded loaded;
     try {
@@ -41,6 +42,11 @@ Loaded load(const ScriptedModel& model, const std::string& core, const std::stri
         loaded.failure = error.what();
     }
     return loaded;
+}
+
+/// Under policy graph_parallel.
+Loaded in_blocks(const ScriptedModel& model, const std::string& core) {
+    return load(model, core, "", "graph_parallel");
 }
 
 Loaded load(const std::string& body, const std::string& core, const std::string& rest = "") {
@@ -219,8 +225,9 @@ TEST(Policy, ModesSayWhichExchangesMayBePlaced) {
     }
     EXPECT_EQ(halo(R"("kind": "local")")(LAYER), "");
     expect_text(halo(R"("kind": "local")")(LAYER + LAYER), {"have to be refreshed"});
-    expect_text(halo(R"("kind": "graph_parallel")")(LAYER),
-                {"/core/policy/kind", "graph_parallel", "cannot be run by this version"});
+    EXPECT_EQ(halo(R"("kind": "graph_parallel")")(LAYER + LAYER), "");
+    expect_text(halo(R"("kind": "graph_parallel")")(LAYER + sender),
+                {"sums over senders have to be folded", "halo_correction"});
 }
 
 TEST(Policy, SystemReductionsMayBeForbidden) {
@@ -255,6 +262,11 @@ const char* const MOL_SUM = R"(
 def mol_sum(x: Tensor, last: Tensor) -> Tensor:
     n = int(last[-1]) + 1
     return torch.zeros([n, x.size(1)], dtype=x.dtype).index_add(0, last, x)
+)";
+
+const char* const SIMPLE_SUM = R"(
+def mol_sum(x: Tensor, last: Tensor) -> Tensor:
+    return torch.sum(x, [0], True)
 )";
 
 ScriptedModel charged(const std::string& function_body) {
@@ -357,6 +369,29 @@ TEST(HelperAdapter, GraphParallelReplacementsAreRefused) {
                                "replacement": "nvalchemi.models.uma:_distributed_partition_graph")"))
                     .failure,
                 {"/core/third_party_helpers/0/replacement", "graph_parallel", "remove"});
+}
+
+TEST(HelperAdapter, GraphParallelReplacementsKeepTheOriginalThere) {
+    auto spec = helper(R"("kind": "python", "module_path": "aimnet.nbops", "attr_name": "mol_sum",
+                          "replacement": "nvalchemi.models.uma:_distributed_partition_graph")");
+    const auto kept = in_blocks(charged(SIMPLE_SUM), spec);
+    EXPECT_EQ(kept.failure, "");
+    expect_text(kept.listing, {"for policy \"graph_parallel\" only", "own code runs"});
+}
+
+TEST(OperatorAdapter, TransformsForBlocksGatherAndSlice) {
+    const auto full = with_op("pull", R"("0": {"type": "gather_inputs_full"})",
+                              R"("0": {"type": "slice_outputs_owned"})");
+    const auto loaded = in_blocks({message_network(LAYER + PULL + LAYER), {}, {}}, full);
+    EXPECT_EQ(loaded.failure, "");
+    EXPECT_EQ(loaded.forward, 2);  // all rows are gathered before the operator and after it
+    expect_text(loaded.listing,
+                {"gather_inputs_full on argument 0, slice_outputs_owned on output 0"});
+    expect_text(
+        in_blocks({message_network(LAYER + "    h = h * ops.adaptertest.total(h)\n"), {}, {}},
+                  with_op("total", "", R"("0": {"type": "slice_outputs_owned"})"))
+            .failure,
+        {"slice_outputs_owned on output 0", "has no rows of all ranks"});
 }
 
 // --- intent verbs ---

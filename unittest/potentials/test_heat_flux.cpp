@@ -134,7 +134,7 @@ TEST(EdgeMoments, AreTheSameInThreeParts) {
     const auto whole = evaluate(session, structure);
     std::vector<int> rank_of_atom(structure.size());
     for (std::size_t atom = 0; atom < rank_of_atom.size(); ++atom) rank_of_atom[atom] = atom % 3;
-    const auto parts = decompose(structure, RowMode::Folded, rank_of_atom, 3);
+    const auto parts = decompose(structure, session.card(), rank_of_atom, 3);
     std::vector<RankRows> rows;
     for (const auto& part : parts) rows.push_back(part.rows);
     InMemoryGroup group(rows);

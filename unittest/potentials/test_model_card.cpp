@@ -43,13 +43,14 @@ TEST(ParseModelCard, ReadsEveryInputRole) {
         "'i': {'role': 'n_rows', 'shape': '()'}, 'j': {'role': 'n_owned'}, "
         "'k': {'role': 'owned_mask', 'shape': '( rows , 1 )'}, 'l': {'role': 'charges'}, "
         "'m': {'role': 'total_charge'}, 'n': {'role': 'neighbor_matrix'}, "
+        "'p': {'role': 'neighbor_mask', 'shape': '(rows,neighbors)'}, "
         "'o': {'role': 'edge_index', 'shape': '(2,edges)'}"));
 
     using enum InputRole;
-    const std::vector<InputRole> roles = {EdgeVectors,  SpeciesOneHot,  Positions,      EdgeIndex,
-                                          EdgeShifts,   EdgeCellShifts, Cell,           Batch,
-                                          BatchPointer, NRows,          NOwned,         OwnedMask,
-                                          Charges,      TotalCharge,    NeighborMatrix, EdgeIndex};
+    const std::vector<InputRole> roles = {
+        EdgeVectors, SpeciesOneHot, Positions,      EdgeIndex,    EdgeShifts, EdgeCellShifts,
+        Cell,        Batch,         BatchPointer,   NRows,        NOwned,     OwnedMask,
+        Charges,     TotalCharge,   NeighborMatrix, NeighborMask, EdgeIndex};
     ASSERT_EQ(card.inputs.size(), roles.size());
     for (std::size_t i = 0; i < roles.size(); ++i) EXPECT_EQ(card.inputs[i].role, roles[i]) << i;
     EXPECT_EQ(card.inputs[2].key, "b");

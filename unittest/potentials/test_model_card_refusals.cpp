@@ -181,9 +181,23 @@ TEST(ParseModelCard, RejectsBadInputs) {
     EXPECT_EQ(input("{'role': 'weights'}"),
               "c.json /inputs/x/role: got \"weights\", expected one of \"species_index\", "
               "\"species_one_hot\", \"positions\", \"edge_index\", \"edge_vectors\", "
-              "\"edge_shifts\", \"edge_cell_shifts\", \"cell\", \"batch\", \"batch_pointer\", "
+              "\"edge_shifts\", \"edge_cell_shifts\", \"cell\", \"setup_cell\", \"batch\", "
+              "\"batch_pointer\", "
               "\"n_rows\", \"n_owned\", \"owned_mask\", \"charges\", \"total_charge\", "
-              "\"neighbor_matrix\", \"constant\", \"dict\"");
+              "\"neighbor_matrix\", \"neighbor_mask\", \"constant\", \"dict\"");
+    for (const std::string entry :
+         {"'role': 'cell', 'shape': '(rows,neighbors)'",
+          "'role': 'edge_vectors', 'shape': '(neighbors,3)'",
+          "'role': 'edge_vectors', 'shape': '(neighbors,rows,3)'",
+          "'role': 'neighbor_matrix', 'shape': '(rows,neighbors,neighbors)'"})
+        EXPECT_NE(
+            input("{" + entry + "}")
+                .find(
+                    "expected a shape without \"neighbors\" (it stands second, behind \"rows\", in "
+                    "the shape of neighbor_matrix, neighbor_mask, edge_vectors, edge_shifts and "
+                    "edge_cell_shifts)"),
+            std::string::npos)
+            << input("{" + entry + "}");
     EXPECT_EQ(input("{'role': 'dict'}"),
               "c.json /inputs/x/role: got \"dict\", expected a role of one tensor (\"dict\" stands "
               "for all inputs together, in /forward/arguments only)");

@@ -199,13 +199,8 @@ class CheckWithModel(ToolTest):
             'not allow; expected policy "halo" with gather_mode "halo_read"',
         )
 
-    def test_a_policy_that_cannot_be_run(self):
-        self.expect(
-            REFUSED,
-            "check SPEC_MPNN_GP --model MODEL",
-            '/core/policy/kind: got "graph_parallel"',
-            "cannot be run by this version",
-        )
+    def test_a_policy_of_blocks(self):
+        self.expect(GOOD, "check SPEC_MPNN_GP --model MODEL")
 
     def test_arguments_that_cannot_be_transformed(self):
         for position, transform, part in (

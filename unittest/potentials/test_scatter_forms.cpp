@@ -344,7 +344,7 @@ TEST(SumIntoRowsControl, SeesAHaloRowOfAnotherAtom) {
     Session session(scripted_archive(network(kForms[0], "j")),
                     options_of_form(scripted_card(), false));
     const auto structure = sample_cluster(session.card());
-    auto parts = decompose(structure, RowMode::Folded, {0, 1, 0, 0, 1, 1}, 2);
+    auto parts = decompose(structure, session.card(), {0, 1, 0, 0, 1, 1}, 2);
     ASSERT_GT(parts[0].rows.halo.size(), 0);
 
     const auto right = in_parts(session, structure, parts);
@@ -367,7 +367,8 @@ TEST(CollidingStructures, HaveEqualCountsOfRowsEdgesFeaturesAndSystems) {
     EXPECT_EQ(counts(structures[2].structure), std::pair(3L, 4L));
     EXPECT_EQ(counts(structures[3].structure), std::pair(4L, 4L));
     EXPECT_EQ(counts(structures[4].structure), std::pair(4L, 8L));
-    for (const auto& part : decompose(structures[4].structure, RowMode::Folded, {0, 0, 1, 1}, 2)) {
+    const ModelCard card;
+    for (const auto& part : decompose(structures[4].structure, card, {0, 0, 1, 1}, 2)) {
         EXPECT_EQ(part.atom_of_row.size(), 4);
         EXPECT_EQ(part.edge_of_edge.size(), 4);
     }
