@@ -237,8 +237,8 @@ class ValidateSampled(ValidateTest):
             one_line(run.message),
             r"\(first: rank 0: an edge from atom \d+ to atom \d+ has another vector than lies "
             r"between them\), atomic energies by \S+ eV \(expected at most \S+; largest at atom id "
-            r"\d+ on rank [01]\), forces by .* all forces along a random direction differ from the slope of the "
-            r"energy by",
+            r"\d+ on rank [01]\), forces by .* all forces along a random direction differ from the "
+            r"slope of the energy by",
         )
 
     def test_group_selects_the_atoms_that_count(self):
