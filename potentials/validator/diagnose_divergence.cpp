@@ -113,7 +113,10 @@ Found exchange_plan(const ModelCard&, const AttemptEvidence& e) {
         evidence.push_back(std::to_string(p.sums_wrong) +
                            " ranks do not receive the sum over all ranks");
     if (p.edges_wrong > 0)
-        evidence.push_back(std::to_string(p.edges_wrong) + " edges read the row of another atom");
+        evidence.push_back(
+            std::to_string(p.edges_wrong) +
+            " edges read the row of another atom, or have another vector than lies between their "
+            "atoms");
     if (!p.first.empty()) evidence.push_back(p.first);
     return finding(0.98, std::move(evidence),
                    "The exchange itself is at fault: no spec can mend that. Report it with this "

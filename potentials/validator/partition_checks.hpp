@@ -39,7 +39,7 @@ struct PlanCheck {
     std::int64_t reverse_wrong = 0;  ///< owned rows that did not receive what was sent to them
     std::int64_t rounded = 0;        ///< numbers that arrive as float32 would hold them
     std::int64_t sums_wrong = 0;     ///< ranks that did not receive the sum over all ranks
-    std::int64_t edges_wrong = 0;    ///< of a run: edges that read the row of another atom
+    std::int64_t edges_wrong = 0;    ///< of a run: edges with another atom's row or vector
 
     std::int64_t wrong() const {
         return forward_wrong + reverse_wrong + rounded + sums_wrong + edges_wrong;

@@ -79,11 +79,14 @@ Cluster cut_cluster(const WholeSystem& surroundings, std::int64_t centers, doubl
     cluster.centers = centers;
     std::copy_n(surroundings.cell, 9, cluster.atoms.cell);
     std::copy_n(surroundings.periodic, 3, cluster.atoms.periodic);
+    cluster.atoms.setup_cell = surroundings.setup_cell;
     std::vector<std::int64_t> row(steps.size(), -1);
     for (std::size_t atom = 0; atom < steps.size(); ++atom) {
         if (steps[atom] == kFarAway) continue;
         row[atom] = cluster.atoms.size();
         cluster.atoms.species.push_back(surroundings.species[atom]);
+        if (!surroundings.charges.empty())
+            cluster.atoms.charges.push_back(surroundings.charges[atom]);
         for (int k = 0; k < 3; ++k)
             cluster.atoms.positions.push_back(surroundings.positions[3 * atom + k]);
     }

@@ -16,6 +16,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <stdexcept>
 
@@ -25,6 +26,8 @@
 using namespace LAMMPS_NS;
 
 namespace {
+
+constexpr double PLACE_TOLERANCE = 1e-6;    // Angstrom
 
 // what the owner of an atom must receive
 
@@ -84,21 +87,35 @@ nvalchemi::ProbedRows named_rows(LAMMPS *lmp, const ModelGraph &graph)
 }
 
 /* ----------------------------------------------------------------------
-   the image that an edge points to and the row that it reads
+   the image that an edge points to, the row that it reads, its vector
 ------------------------------------------------------------------------- */
 
 void check_edges(LAMMPS *lmp, const ModelGraph &graph, const nvalchemi::ProbedRows &rows,
                  nvalchemi::PlanCheck &found)
 {
   const HostEdges edges = graph.edges_on_host();
+  const double *const *x = lmp->atom->x;
+  const double length = graph.settings().angstrom_per_length;
+  const auto is_between = [&](std::int64_t edge) {
+    const double *const from = x[graph.atom_of_row(edges.receiver[edge])];
+    const double *const to = x[edges.sender_atom[edge]];
+    for (int k = 0; k < 3; ++k)
+      if (!(std::fabs(edges.vector[3 * edge + k] - length * (to[k] - from[k])) <= PLACE_TOLERANCE))
+        return false;
+    return true;
+  };
   for (std::int64_t edge = 0; edge < edges.count; ++edge) {
     const auto seen = lmp->atom->tag[edges.sender_atom[edge]];
     const auto read = rows.atom_of_row[edges.sender[edge]];
-    if (seen == read) continue;
+    if (seen == read && is_between(edge)) continue;
     ++found.edges_wrong;
-    if (found.first.empty())
-      found.first = "an edge from atom " + std::to_string(seen) + " reads the row of atom " +
-                    std::to_string(read);
+    if (!found.first.empty()) continue;
+    found.first = "an edge from atom " + std::to_string(seen);
+    if (seen != read)
+      found.first += " reads the row of atom " + std::to_string(read);
+    else
+      found.first += " to atom " + std::to_string(rows.atom_of_row[edges.receiver[edge]]) +
+                     " has another vector than lies between them";
   }
   found.good = nvalchemi::is_good(found);
 }

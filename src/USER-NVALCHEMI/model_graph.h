@@ -37,8 +37,10 @@ struct AtomView {
   const double *const *x = nullptr;
   const int *type = nullptr;
   const double *q = nullptr;    // null: the atom style has no charges
-  bool displaced =
-      false;    // `x` are not LAMMPS's own positions, or LAMMPS may have others elsewhere
+
+  // `x` are not LAMMPS's own positions, or LAMMPS may have others elsewhere
+
+  bool displaced = false;
 };
 
 // what the model wants to see

@@ -234,13 +234,8 @@ void NeighborGraphKokkos<DeviceType>::place_ghosts(const std::vector<std::int64_
 template <class DeviceType> typename NeighborGraphKokkos<DeviceType>::Positions
 NeighborGraphKokkos<DeviceType>::positions(const AtomView &atoms) const
 {
-  if (!atoms.displaced) return atom_.k_x.template view<DeviceType>();
-  Positions displaced("nvalchemi::displaced", nall_);
-  const auto host = Kokkos::create_mirror_view(displaced);
-  for (int i = 0; i < nall_; ++i)
-    for (int k = 0; k < 3; ++k) host(i, k) = atoms.x[i][k];
-  Kokkos::deep_copy(displaced, host);
-  return displaced;
+  if (atoms.displaced) return upload_positions<Positions>(atoms.x, nall_);
+  return atom_.k_x.template view<DeviceType>();
 }
 
 /* ----------------------------------------------------------------------

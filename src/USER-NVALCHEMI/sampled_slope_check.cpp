@@ -78,10 +78,12 @@ std::vector<double> SampledValidation::energies_at(const double *const *x)
   const auto *atom = lmp_->atom;
   ModelGraph &graph = pair_->parts().graph;
   nvalchemi::MpiExchange &exchange = pair_->parts().exchange;
-  AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, x, atom->type, atom->q,
-                 /*displaced=*/true};
+  AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, x, atom->type, atom->q};
+  atoms.displaced = true;
+  const bool replicates = graph.settings().replicates_geometry;
   std::vector<double> energies;
   nvalchemi::RankOutcome outcome;
+  if (replicates) graph.replicate(atoms, exchange);
   exchange.begin_evaluation(pair_->parts().session.energy_schedule());
   try {
     const nvalchemi::OpenMPThreads guard(threads_);
@@ -90,14 +92,15 @@ std::vector<double> SampledValidation::energies_at(const double *const *x)
     exchange.use_stream(displaced.cuda_stream);
     energies = pair_->parts().session.evaluate_energies(displaced, exchange).atomic_energies;
     exchange.end_evaluation();
-    atoms.x = atom->x;
-    graph.update(atoms, lmp_->domain->h);
   } catch (const std::exception &problem) {
     outcome.failure = problem.what();
     outcome.caused_by_peer = exchange.peer_failed();
     exchange.finish_poisoned();
   }
   agree(outcome);
+  atoms.x = atom->x;
+  if (replicates) graph.replicate(atoms, exchange);
+  graph.update(atoms, lmp_->domain->h);
   return energies;
 }
 

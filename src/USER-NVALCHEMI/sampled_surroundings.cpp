@@ -4,6 +4,7 @@
 
 #include "gathered_system.h"
 #include "mpi_check.h"
+#include "model_graph.h"
 #include "mpi_exchange.h"
 #include "pair_nvalchemi.h"
 #include "rank_mail.h"
@@ -48,11 +49,15 @@ SurroundingsCollector::SurroundingsCollector(LAMMPS *lmp, PairNvalchemi *pair) :
   std::fill(low_, low_ + 3, std::numeric_limits<double>::infinity());
   std::fill(high_, high_ + 3, -std::numeric_limits<double>::infinity());
 
+  std::copy_n(pair->parts().graph.setup_cell(), 9, box_.setup_cell.emplace().begin());
+
   const auto *atom = lmp->atom;
+  has_charges_ = atom->q_flag != 0;
   for (int i = 0; i < atom->nlocal; i++) {
     const int species = pair->model_species(atom->type[i]);
     if (species < 0) continue;
-    SurroundingAtom owned = {atom->tag[i], {0, 0, 0}, species, {0.0, 0.0, 0.0}};
+    SurroundingAtom owned = {atom->tag[i], {0, 0, 0}, species, {0.0, 0.0, 0.0}, 0.0};
+    if (has_charges_) owned.charge = atom->q[i];
     for (int k = 0; k < 3; k++) owned.x[k] = length * atom->x[i][k];
     const auto place = lattice_.fractional({owned.x[0], owned.x[1], owned.x[2]});
     for (int k = 0; k < 3; k++) {
@@ -199,6 +204,7 @@ nvalchemi::WholeSystem SurroundingsCollector::in_order(std::vector<SurroundingAt
   for (const auto &atom : atoms) {
     surroundings.species.push_back(atom.species);
     surroundings.positions.insert(surroundings.positions.end(), atom.x, atom.x + 3);
+    if (has_charges_) surroundings.charges.push_back(atom.charge);
   }
   return surroundings;
 }

@@ -31,7 +31,8 @@ struct SurroundingAtom {
   std::int64_t tag;
   int image[3];    // lattice translations from where its owner has it
   int species;
-  double x[3];    // Angstrom, in that image
+  double x[3];      // Angstrom, in that image
+  double charge;    // e; 0 where the atom style has none
 };
 
 class SurroundingsCollector {
@@ -66,7 +67,8 @@ class SurroundingsCollector {
   nvalchemi::WholeSystem box_;    // without atoms
   nvalchemi::Lattice lattice_;
   std::vector<SurroundingAtom> owned_;
-  std::int64_t natoms_ = 0;                    // of all ranks
+  std::int64_t natoms_ = 0;    // of all ranks
+  bool has_charges_ = false;
   double low_[3] = {0.0}, high_[3] = {0.0};    // of the owned atoms, in lattice vectors
 };
 

@@ -112,7 +112,7 @@ class ValidateSampled(ValidateTest):
         network = scripted_model("single", scripted.ACCUMULATING, 2, "float32")
         self.assert_passes(self.run_fix(archive=network))
         run = self.run_fix(archive=network, environment={"NVALCHEMI_FAULT": "skip_reverse"})
-        self.assertEqual(failed_checks(run.log), [EXCHANGES, SLOPE])
+        self.assertEqual(failed_checks(run.log), [EXCHANGES, FORCES, SLOPE])
 
     def test_a_small_limit_forces_sampling(self):
         run = self.run_fix(f"limit 63 report check.json {QUICK}")
@@ -230,13 +230,15 @@ class ValidateSampled(ValidateTest):
                     r"ranks deliver \d+ wrong rows \(first: .*run on one rank",
                 )
 
-    def test_energies_and_slope_find_what_the_plan_cannot_show(self):
+    def test_edges_that_point_the_wrong_way_show_in_every_check(self):
         run = self.run_fix(environment={"NVALCHEMI_FAULT": "swap_edges"})
-        self.assertEqual(failed_checks(run.log), [ENERGIES, SLOPE])
+        self.assertEqual(failed_checks(run.log), [EXCHANGES, ENERGIES, FORCES, SLOPE])
         self.assertRegex(
             one_line(run.message),
-            r"atomic energies by \S+ eV \(expected at most \S+; largest at atom id \d+ on rank "
-            r"[01]\), all forces along a random direction differ from the slope of the energy by",
+            r"\(first: rank 0: an edge from atom \d+ to atom \d+ has another vector than lies "
+            r"between them\), atomic energies by \S+ eV \(expected at most \S+; largest at atom id "
+            r"\d+ on rank [01]\), forces by .* all forces along a random direction differ from the "
+            r"slope of the energy by",
         )
 
     def test_group_selects_the_atoms_that_count(self):
