@@ -246,6 +246,7 @@ void MpiExchange::begin_evaluation(const std::vector<ExchangeEvent> &schedule, b
 {
   schedule_ = &schedule;
   on_host_ = on_host;
+  earlier_records_.swap(records_);
   records_.clear();
   peer_failed_ = false;
 }
@@ -258,6 +259,14 @@ void MpiExchange::end_evaluation()
     throw std::runtime_error("exchange: the model made " + std::to_string(records_.size()) +
                              " calls in an evaluation, expected " +
                              std::to_string(schedule_->size()));
+  schedule_ = nullptr;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiExchange::forget_evaluation()
+{
+  records_.swap(earlier_records_);
   schedule_ = nullptr;
 }
 

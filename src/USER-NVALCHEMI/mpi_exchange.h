@@ -63,6 +63,11 @@ class MpiExchange final : public HaloExchange {
   void begin_evaluation(const std::vector<ExchangeEvent> &schedule, bool on_host = false);
   void end_evaluation();
 
+  // an evaluation that makes no calls, because a record of its work is replayed: as if it had not
+  // begun; the records of the one before are kept
+
+  void forget_evaluation();
+
   // end an evaluation that failed on this rank
 
   void finish_poisoned();
@@ -104,7 +109,7 @@ class MpiExchange final : public HaloExchange {
   bool gpu_plan_is_old_ = true, on_host_ = false;
   std::vector<double> sum_buffer_;
   const std::vector<ExchangeEvent> *schedule_ = nullptr;    // set during an evaluation
-  std::vector<ExchangeRecord> records_;
+  std::vector<ExchangeRecord> records_, earlier_records_;
   bool peer_failed_ = false;
   double seconds_ = 0.0;
   Fault fault_ = Fault::None;

@@ -2,6 +2,8 @@
 
 #include "neighbor_graph_kokkos.h"
 
+#include "candidate_walk_kokkos.h"
+
 #include "atom_kokkos.h"
 #include "atom_masks.h"
 #include "neigh_list_kokkos.h"
@@ -139,24 +141,17 @@ void NeighborGraphKokkos<DeviceType>::count_candidates(const NeighList &list, do
 {
   grow_to(first_candidate_, n_owned_ + 1);
   const auto counts = first_candidate_;
-  const auto atom_of_row = d_atom_of_row_;
-  const auto species_of_type = d_species_of_type_;
-  const auto neighbors = of_kokkos<DeviceType>(list).d_neighbors;
-  const auto numneigh = of_kokkos<DeviceType>(list).d_numneigh;
-  const auto x = atom_.k_x.template view<DeviceType>();
-  const auto type = atom_.k_type.template view<DeviceType>();
+  const auto walk = CandidateWalk{d_atom_of_row_,
+                                  d_species_of_type_,
+                                  of_kokkos<DeviceType>(list).d_neighbors,
+                                  of_kokkos<DeviceType>(list).d_numneigh,
+                                  atom_.k_x.template view<DeviceType>(),
+                                  atom_.k_type.template view<DeviceType>(),
+                                  reach_squared};
   Kokkos::parallel_for(
       "nvalchemi::count_candidates", Range<DeviceType>(0, n_owned_), KOKKOS_LAMBDA(const int row) {
-        const int i = atom_of_row(row);
         int count = 0;
-        for (int k = 0; k < numneigh(i); ++k) {
-          const int j = neighbors(i, k) & NEIGHMASK;
-          if (species_of_type(type(j)) < 0) continue;
-          const double dx = x(j, 0) - x(i, 0);
-          const double dy = x(j, 1) - x(i, 1);
-          const double dz = x(j, 2) - x(i, 2);
-          if (!(dx * dx + dy * dy + dz * dz > reach_squared)) ++count;
-        }
+        walk(row, [&](int) { ++count; });
         counts(row) = count;
       });
 }
@@ -172,28 +167,22 @@ void NeighborGraphKokkos<DeviceType>::fill_candidates(const NeighList &list, dou
   const auto first = first_candidate_;
   const auto candidate_atom = candidate_atom_;
   const auto candidate_row = candidate_row_;
-  const auto atom_of_row = d_atom_of_row_;
-  const auto species_of_type = d_species_of_type_;
-  const auto neighbors = of_kokkos<DeviceType>(list).d_neighbors;
-  const auto numneigh = of_kokkos<DeviceType>(list).d_numneigh;
-  const auto x = atom_.k_x.template view<DeviceType>();
-  const auto type = atom_.k_type.template view<DeviceType>();
+  const auto walk = CandidateWalk{d_atom_of_row_,
+                                  d_species_of_type_,
+                                  of_kokkos<DeviceType>(list).d_neighbors,
+                                  of_kokkos<DeviceType>(list).d_numneigh,
+                                  atom_.k_x.template view<DeviceType>(),
+                                  atom_.k_type.template view<DeviceType>(),
+                                  reach_squared};
   Kokkos::parallel_for(
       "nvalchemi::fill_candidates", Range<DeviceType>(0, n_owned_), KOKKOS_LAMBDA(const int row) {
-        const int i = atom_of_row(row);
         int at = first(row);
-        for (int k = 0; k < numneigh(i); ++k) {
-          const int j = neighbors(i, k) & NEIGHMASK;
-          if (species_of_type(type(j)) < 0) continue;
-          const double dx = x(j, 0) - x(i, 0);
-          const double dy = x(j, 1) - x(i, 1);
-          const double dz = x(j, 2) - x(i, 2);
-          if (dx * dx + dy * dy + dz * dz > reach_squared) continue;
+        walk(row, [&](int j) {
           candidate_atom(at) = j;
           candidate_row(at) = row;
           ++at;
           Kokkos::atomic_store(&used(j), 1);
-        }
+        });
       });
 }
 

@@ -33,6 +33,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 #include "potentials/session.hpp"
@@ -157,6 +158,10 @@ void PairNvalchemi::coeff(int narg, char **arg)
       utils::logmesg(lmp, "nvalchemi: loading " + path + "\n");
     nvalchemi::PairOptions options = impl->options;
     options.device = model_device(options.device);
+
+    // a fault is planted into the calls that a replay does not make
+
+    if (impl->fault != nvalchemi::Fault::None) options.graphs = nvalchemi::GraphUse::No;
     impl->session =
         nvalchemi::load_model(world, path, options, impl->threads, impl->source, warnings);
     nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInLoad);
@@ -283,35 +288,36 @@ void PairNvalchemi::rebuild_rows()
   const double start = platform::walltime();
   const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type, atom->q};
   nvalchemi::RankOutcome outcome;
+  const std::vector<std::int64_t> *row_of_atom = nullptr;
   std::vector<nvalchemi::GhostHome> homes;
-  try {
+  const auto attempt = [&](const std::function<void()> &work) {
+    try {
+      if (outcome.failure.empty()) work();
+    } catch (const std::exception &problem) {
+      outcome.failure = nvalchemi::describe_problem(problem.what(), atom->nlocal, atom->nghost);
+    }
+  };
+  attempt([&] {
     nvalchemi::check_ghost_cutoff(impl->cutoff,
                                   std::max(comm->cutghostuser, neighbor->cutneighmax));
     if (!impl->options.allow_exclusions)
       outcome.failure = missing_neighbors(lmp, impl->served, impl->species_of_type);
-  } catch (const std::exception &problem) {
-    outcome.failure = problem.what();
-  }
+  });
 
   // the cell is the same on all ranks
 
   impl->graph->take_setup_cell(domain->h);
-  if (outcome.failure.empty()) {
-    try {
-      const nvalchemi::OpenMPThreads guard(impl->threads);
-      impl->session->settle(impl->graph->setup_cell());
-    } catch (const std::exception &problem) {
-      outcome.failure = problem.what();
-    }
-  }
+  attempt([&] {
+    const nvalchemi::OpenMPThreads guard(impl->threads);
+    impl->session->settle(impl->graph->setup_cell());
+  });
+  attempt([&] { row_of_atom = &impl->graph->select_owned(*list, atoms); });
+  stop_together(outcome);
 
-  impl->homes.ask(*comm, impl->graph->select_owned(*list, atoms), atom->nlocal);
-  const std::vector<int> &ghosts = impl->graph->select_candidates(*list, atoms, neighbor->skin);
-  try {
-    homes = impl->homes.of(ghosts);
-  } catch (const std::exception &problem) {
-    if (outcome.failure.empty()) outcome.failure = problem.what();
-  }
+  impl->homes.ask(*comm, *row_of_atom, atom->nlocal);
+  attempt([&] {
+    homes = impl->homes.of(impl->graph->select_candidates(*list, atoms, neighbor->skin));
+  });
   stop_together(outcome);
 
   nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInRows, 3);
@@ -327,8 +333,11 @@ void PairNvalchemi::rebuild_rows()
   }
   nvalchemi::HaloRows rows =
       nvalchemi::build_halo_rows(comm_of_rows, n_owned, homes, impl->graph->settings().folded);
-  impl->graph->place_ghosts(rows.row_of_ghost, rows.plan.total_rows);
-  impl->exchange->set_plan(std::move(rows.plan));
+  attempt([&] {
+    impl->graph->place_ghosts(rows.row_of_ghost, rows.plan.total_rows);
+    impl->exchange->set_plan(std::move(rows.plan));
+  });
+  stop_together(outcome);
   impl->rows_ready = true;
   impl->times.graph += platform::walltime() - start;
 }
@@ -365,16 +374,20 @@ Evaluation PairNvalchemi::evaluate()
     } catch (const nvalchemi::NotFiniteError &found) {
       energy_not_finite(*impl->graph, found, *atom);
     }
-    exchange.end_evaluation();
     plant_in(evaluation, impl->fault);
+    evaluation.replayed ? exchange.forget_evaluation() : exchange.end_evaluation();
     check_finite(*impl->graph, evaluation, *atom);
     impl->outputs.store(*impl->graph, evaluation, atom->nlocal, 1.0 / impl->units.ev_per_energy);
   } catch (const std::exception &problem) {
-    outcome.failure = problem.what();
+    outcome.failure = graph_done > start
+                          ? problem.what()
+                          : nvalchemi::describe_problem(problem.what(), atom->nlocal, atom->nghost);
     outcome.caused_by_peer = exchange.peer_failed();
     exchange.finish_poisoned();
   }
   stop_together(outcome);
+  impl->times.replays += evaluation.replayed ? 1 : 0;
+  report_graphs();
 
   const double in_exchange = exchange.seconds() - exchanged;
   impl->times.graph += graph_done - start;

@@ -128,6 +128,7 @@ class PairNvalchemi : public Pair {
   nvalchemi::Evaluation evaluate();
   void accumulate(const nvalchemi::Evaluation &);
   void stop_together(const nvalchemi::RankOutcome &);
+  void report_graphs();
   void report_setup();
 };
 

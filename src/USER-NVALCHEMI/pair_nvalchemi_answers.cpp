@@ -21,6 +21,15 @@ using namespace LAMMPS_NS;
 
 /* ---------------------------------------------------------------------- */
 
+void PairNvalchemi::report_graphs()
+{
+  const std::string news = impl->session->graph_news();
+  if (!news.empty() && comm->me == 0 && impl->options.verbose > 0)
+    utils::logmesg(lmp, "nvalchemi: " + news + "\n");
+}
+
+/* ---------------------------------------------------------------------- */
+
 void PairNvalchemi::report_setup()
 {
   impl->report_pending = false;
@@ -61,7 +70,12 @@ void PairNvalchemi::report_setup()
 
 void PairNvalchemi::finish()
 {
-  const std::string text = nvalchemi::describe_times(impl->exchange->communicator(), impl->times);
+  const MPI_Comm communicator = impl->exchange->communicator();
+  if (impl->session) impl->times.recordings = impl->session->graph_recordings();
+  std::string text = nvalchemi::describe_times(communicator, impl->times);
+  if (impl->session && !model_on_host())
+    text += nvalchemi::describe_gpu_memory(communicator,
+                                           nvalchemi::gpu_number(impl->session->device_name()));
   if (comm->me == 0 && impl->options.verbose > 0) utils::logmesg(lmp, text);
   impl->times = {};
 }

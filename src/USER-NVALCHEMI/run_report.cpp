@@ -191,12 +191,38 @@ std::string describe_times(MPI_Comm comm, const TimeSplit &mine)
   }
   std::string text = format("\nnvalchemi: %lld evaluations, seconds per rank\n",
                             static_cast<long long>(mine.evaluations));
+  if (mine.replays > 0)
+    text += format("  %lld of them replayed a CUDA graph, recorded %d times\n",
+                   static_cast<long long>(mine.replays), mine.recordings);
   text += "  section     |     min |     avg |     max | % of all\n";
   for (int k = 0; k < 4; ++k)
     text +=
         format("  %-11s | %7.4g | %7.4g | %7.4g | %6.2f\n", names[k], spreads[k].least,
                spreads[k].mean, spreads[k].most, all > 0.0 ? 100.0 * spreads[k].mean / all : 0.0);
   return text;
+}
+
+/* ----------------------------------------------------------------------
+   Kokkos tells how much memory it could not get, but not what for
+------------------------------------------------------------------------- */
+
+std::string describe_problem(const std::string &problem, int nlocal, int nghost)
+{
+  if (problem.find("allocat") == std::string::npos) return problem;
+  return "out of memory for the neighbours of " + std::to_string(nlocal) + " atoms and " +
+         std::to_string(nghost) + " ghost atoms on this rank: " + problem +
+         ". Use more ranks, one GPU for each, or fewer atoms";
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string describe_gpu_memory(MPI_Comm comm, int gpu)
+{
+  constexpr double GIB = 1024.0 * 1024.0 * 1024.0;
+  const GpuMemory memory = cuda_memory(gpu);
+  const Spread used = spread_over_ranks(comm, memory.used / GIB);
+  return format("  GPU memory in use (min/avg/max): %.3f/%.3f/%.3f of %.1f GiB\n", used.least,
+                used.mean, used.most, memory.total / GIB);
 }
 
 }    // namespace nvalchemi

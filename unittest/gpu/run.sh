@@ -12,7 +12,8 @@
 #   Kokkos_ROOT           the Kokkos that it was built with
 #   NVALCHEMI_TORCH_DIR   a LibTorch for CUDA (default: that of python3)
 # NVALCHEMI_MPIEXEC (default: mpiexec) starts the ranks; NVALCHEMI_FIXTURES is a folder with models/*.pt;
-# NVALCHEMI_KOKKOS_GPUS (default: all) is the number of GPUs to use.
+# NVALCHEMI_KOKKOS_GPUS (default: all) is the number of GPUs to use. NVALCHEMI_MEASURE, an archive that knows Na and Cl,
+# asks for measurements with it afterwards, which go to gpu_numbers.json (unittest/benchmark/measure_gpu.py says more).
 set -euo pipefail
 
 NVALCHEMI_BUILD_DIR=${NVALCHEMI_BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../../build-gpu}
@@ -95,9 +96,18 @@ run_kokkos_tests() {
     NVALCHEMI_KOKKOS_GPUS=${gpus} "${NVALCHEMI_PYTHON}" "${NVALCHEMI_REPO}/unittest/mpi/test_kokkos.py" || failures=$((failures + 1))
 }
 
+measure() {
+    local exchange_time="${NVALCHEMI_BUILD_DIR}/lib/exchange_time" tracer="${NVALCHEMI_BUILD_DIR}/lib/libtrace_cuda.so" options=()
+    [ ! -x "${exchange_time}" ] || options+=(--exchange-time "${exchange_time}")
+    [ ! -f "${tracer}" ] || options+=(--tracer "${tracer}")
+    "${NVALCHEMI_PYTHON}" "${NVALCHEMI_REPO}/unittest/benchmark/measure_gpu.py" --archive "${NVALCHEMI_MEASURE}" \
+        --output gpu_numbers.json "${options[@]}" || failures=$((failures + 1))
+}
+
 nvalchemi_phase "GPU" need_gpu
 nvalchemi_phase "Build" build_if_needed "$@"
 nvalchemi_phase "Cases" run_cases
 nvalchemi_phase "nvalchemi/kk against nvalchemi" run_kokkos_tests
+[ -z "${NVALCHEMI_MEASURE:-}" ] || nvalchemi_phase "Measurements" measure
 nvalchemi_print_times
 exit "$((failures > 0))"

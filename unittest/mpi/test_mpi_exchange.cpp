@@ -13,23 +13,12 @@
 #include "src/USER-NVALCHEMI/mpi_exchange.h"
 #include "src/USER-NVALCHEMI/node_share.h"
 #include "src/USER-NVALCHEMI/rank_agreement.h"
+#include "unittest/mpi/world.hpp"
 
 namespace nvalchemi {
 namespace {
 
 using Kind = ExchangeEvent::Kind;
-
-int rank_in_world() {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    return rank;
-}
-
-int ranks_in_world() {
-    int ranks = 1;
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    return ranks;
-}
 
 /// Rank r owns r rows (rank 0 none): unequal parts, one of them empty.
 std::int64_t owned_by(int rank) { return rank; }
@@ -55,12 +44,6 @@ HaloRows rows_of_this_rank(bool folded) {
 double mark(int rank, std::int64_t row, std::int64_t column) {
     return 100.0 * (rank + 1) + 10.0 * static_cast<double>(row) + static_cast<double>(column);
 }
-
-template <typename T>
-constexpr ElementType kElementType = std::is_same_v<T, float>    ? ElementType::Float32
-                                     : std::is_same_v<T, double> ? ElementType::Float64
-                                     : sizeof(T) == 4            ? ElementType::Int32
-                                                                 : ElementType::Int64;
 
 template <typename T>
 RowBlock block_of(std::vector<T>& values, std::int64_t rows, std::int64_t width) {
