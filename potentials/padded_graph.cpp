@@ -50,7 +50,7 @@ std::int64_t capacity_for(std::int64_t count, std::int64_t present) {
     constexpr std::int64_t kLeastRoom = 8;
     constexpr std::int64_t kPart = 64;
     const bool much_too_large = present > 2 * (count + kLeastRoom);
-    if (count <= present && !much_too_large) return present;
+    if (present > 0 && count <= present && !much_too_large) return present;
     return count + count / kPart + kLeastRoom;
 }
 

@@ -439,17 +439,6 @@ class DistributionPass {
         return inserted;
     }
 
-    /// Whether a gradient keeps the graph that it goes through, so that another may follow it.
-    static bool keeps_graph(const Instruction& gradient) {
-        const auto is_true = [&](std::size_t argument) {
-            if (argument >= gradient.inputs.size()) return false;
-            const auto& value = gradient.inputs[argument].constant;
-            return value.isBool() && value.toBool();
-        };
-        constexpr std::size_t RETAIN_GRAPH = 3, CREATE_GRAPH = 4;
-        return is_true(RETAIN_GRAPH) || is_true(CREATE_GRAPH);
-    }
-
     /// Every exchange takes the previous one's token; a gradient inside the model depends on the
     /// last: so all ranks communicate in one order, backward too. A gradient that frees its graph
     /// has made its exchanges, and a new chain begins.

@@ -6,6 +6,7 @@
 #include "pair_nvalchemi.h"
 #include "pair_nvalchemi_impl.h"
 
+#include "node_share.h"
 #include "evaluation_check.h"
 #include "rank_agreement.h"
 
@@ -61,7 +62,9 @@ void PairNvalchemi::report_setup()
                             decomposition + hint +
                             (impl->options.verbose > 1 ? impl->session->listing() : std::string()));
   if (!gives_virial(impl->session->card()))
-    error->warning(FLERR, "Pair style nvalchemi: the model gives no virial: a pressure in thermo output is nan");
+    error->warning(
+        FLERR,
+        "Pair style nvalchemi: the model gives no virial: a pressure in thermo output is nan");
   for (const std::string &doubt : nvalchemi::doubtful_masses(impl->session->card(), types))
     error->warning(FLERR, "Pair style nvalchemi: " + doubt);
 }

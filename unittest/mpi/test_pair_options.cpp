@@ -63,7 +63,7 @@ TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
         [] {
             parse_pair_options({"devise", "cpu"});
         },
-        "got unknown keyword 'devise', expected one of device, halo_comm, card");
+        "got unknown keyword 'devise', expected one of device, halo_comm, graphs, card");
     expect_failure(
         [] {
             parse_pair_options({"device", "cuda:x"});

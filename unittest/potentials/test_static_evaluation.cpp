@@ -138,7 +138,7 @@ TEST(StaticEvaluation, GivesThePlainNumbersWhileTheNumberOfEdgesChanges) {
     const auto structure = sample_structure(model.card);
     std::vector<std::int64_t> edges;
 
-    for (const double step : {0.0, 0.3, -0.2, 0.8}) {
+    for (const double step : {0.0, 0.9, -0.7, 1.6}) {
         const auto graph = moved(structure, model.card.cutoff, step);
         edges.push_back(graph.view().n_edges);
         expect_same(model.evaluate_padded(graph.view()), model.evaluate_plain(graph.view()),
