@@ -84,6 +84,7 @@ struct Evaluation {
         std::vector<double> values;
     };
     std::map<std::string, Extra> extras;
+    bool replayed = false;     ///< by a CUDA graph, without a call to the exchange
     double seconds_model = 0;  ///< time in the model and its gradient, exchanges included
 
     bool gives_row_forces() const { return !row_forces.empty() || stayed.row_forces != nullptr; }

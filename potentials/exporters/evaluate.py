@@ -75,10 +75,11 @@ def neighbor_edges(atoms, cutoff):
     return i[order], j[order], shift[order], vector[order]
 
 
-def _role_values(card, atoms):
-    """Every role's natural value as tensors in the model's precision, leaves included."""
+def role_values(card, atoms, edges=None):
+    """Every role's natural value as tensors in the model's precision, leaves included; `edges` as
+    neighbor_edges() gives them, which it does by default."""
     dtype = DTYPES[card["dtype"]]
-    i, j, shift, vector = neighbor_edges(atoms, card["cutoff"])
+    i, j, shift, vector = edges or neighbor_edges(atoms, card["cutoff"])
     forward = card["edges"]["sender_row"] == 1
     rows = (i, j) if forward else (j, i)
     sign = 1 if forward else -1
@@ -185,23 +186,30 @@ def evaluate(module, card, atoms):
         return _evaluate(module, card, atoms)
 
 
-def _evaluate(module, card, atoms):
-    values = _role_values(card, atoms)
-    counts = {"rows": len(atoms["symbols"]), "edges": values["edge_index"].shape[1]}
+def differentiable_input(card, values):
+    """The leaf that forces are derivatives with respect to."""
     leaf = values["edge_vectors" if card["forces"] == "edge_vectors" else "positions"]
-    leaf.requires_grad_(True)
-    further = _further_leaves(card, values)
+    return leaf.requires_grad_(True)
+
+
+def forward_arguments(card, values):
+    """What the model's forward takes, made from role_values()."""
+    counts = {"rows": len(values["species_index"]), "edges": values["edge_index"].shape[1]}
     dtype = DTYPES[card["dtype"]]
     data = {k: _argument(e, values, counts, dtype) for k, e in card["inputs"].items()}
-    arguments = (
-        [data]
-        if card["forward"]["style"] == "dict"
-        else [
-            data if a["role"] == "dict" else _argument(a, values, counts, dtype)
-            for a in card["forward"]["arguments"]
-        ]
-    )
-    returned = module(*arguments)
+    if card["forward"]["style"] == "dict":
+        return [data]
+    return [
+        data if a["role"] == "dict" else _argument(a, values, counts, dtype)
+        for a in card["forward"]["arguments"]
+    ]
+
+
+def _evaluate(module, card, atoms):
+    values = role_values(card, atoms)
+    leaf = differentiable_input(card, values)
+    further = _further_leaves(card, values)
+    returned = module(*forward_arguments(card, values))
     output = {e["role"]: returned[k] for k, e in card["outputs"].items()}
     energies = output["atomic_energies"].reshape(-1)
     result = {"energy": energies.sum().item(), "energies": energies}

@@ -2,6 +2,8 @@
 
 #include "neighbor_graph_kokkos.h"
 
+#include "candidate_walk_kokkos.h"
+
 #include "atom_kokkos.h"
 #include "atom_masks.h"
 #include "neigh_list_kokkos.h"
@@ -139,24 +141,17 @@ void NeighborGraphKokkos<DeviceType>::count_candidates(const NeighList &list, do
 {
   grow_to(first_candidate_, n_owned_ + 1);
   const auto counts = first_candidate_;
-  const auto atom_of_row = d_atom_of_row_;
-  const auto species_of_type = d_species_of_type_;
-  const auto neighbors = of_kokkos<DeviceType>(list).d_neighbors;
-  const auto numneigh = of_kokkos<DeviceType>(list).d_numneigh;
-  const auto x = atom_.k_x.template view<DeviceType>();
-  const auto type = atom_.k_type.template view<DeviceType>();
+  const auto walk = CandidateWalk{d_atom_of_row_,
+                                  d_species_of_type_,
+                                  of_kokkos<DeviceType>(list).d_neighbors,
+                                  of_kokkos<DeviceType>(list).d_numneigh,
+                                  atom_.k_x.template view<DeviceType>(),
+                                  atom_.k_type.template view<DeviceType>(),
+                                  reach_squared};
   Kokkos::parallel_for(
       "nvalchemi::count_candidates", Range<DeviceType>(0, n_owned_), KOKKOS_LAMBDA(const int row) {
-        const int i = atom_of_row(row);
         int count = 0;
-        for (int k = 0; k < numneigh(i); ++k) {
-          const int j = neighbors(i, k) & NEIGHMASK;
-          if (species_of_type(type(j)) < 0) continue;
-          const double dx = x(j, 0) - x(i, 0);
-          const double dy = x(j, 1) - x(i, 1);
-          const double dz = x(j, 2) - x(i, 2);
-          if (!(dx * dx + dy * dy + dz * dz > reach_squared)) ++count;
-        }
+        walk(row, [&](int) { ++count; });
         counts(row) = count;
       });
 }
@@ -172,28 +167,22 @@ void NeighborGraphKokkos<DeviceType>::fill_candidates(const NeighList &list, dou
   const auto first = first_candidate_;
   const auto candidate_atom = candidate_atom_;
   const auto candidate_row = candidate_row_;
-  const auto atom_of_row = d_atom_of_row_;
-  const auto species_of_type = d_species_of_type_;
-  const auto neighbors = of_kokkos<DeviceType>(list).d_neighbors;
-  const auto numneigh = of_kokkos<DeviceType>(list).d_numneigh;
-  const auto x = atom_.k_x.template view<DeviceType>();
-  const auto type = atom_.k_type.template view<DeviceType>();
+  const auto walk = CandidateWalk{d_atom_of_row_,
+                                  d_species_of_type_,
+                                  of_kokkos<DeviceType>(list).d_neighbors,
+                                  of_kokkos<DeviceType>(list).d_numneigh,
+                                  atom_.k_x.template view<DeviceType>(),
+                                  atom_.k_type.template view<DeviceType>(),
+                                  reach_squared};
   Kokkos::parallel_for(
       "nvalchemi::fill_candidates", Range<DeviceType>(0, n_owned_), KOKKOS_LAMBDA(const int row) {
-        const int i = atom_of_row(row);
         int at = first(row);
-        for (int k = 0; k < numneigh(i); ++k) {
-          const int j = neighbors(i, k) & NEIGHMASK;
-          if (species_of_type(type(j)) < 0) continue;
-          const double dx = x(j, 0) - x(i, 0);
-          const double dy = x(j, 1) - x(i, 1);
-          const double dz = x(j, 2) - x(i, 2);
-          if (dx * dx + dy * dy + dz * dz > reach_squared) continue;
+        walk(row, [&](int j) {
           candidate_atom(at) = j;
           candidate_row(at) = row;
           ++at;
           Kokkos::atomic_store(&used(j), 1);
-        }
+        });
       });
 }
 
@@ -229,11 +218,20 @@ void NeighborGraphKokkos<DeviceType>::place_ghosts(const std::vector<std::int64_
   grow_to(cell_shift_, 3 * std::int64_t(n_candidates_));
 }
 
+/* ---------------------------------------------------------------------- */
+
+template <class DeviceType> typename NeighborGraphKokkos<DeviceType>::Positions
+NeighborGraphKokkos<DeviceType>::positions(const AtomView &atoms) const
+{
+  if (atoms.displaced) return upload_positions<Positions>(atoms.x, nall_);
+  return atom_.k_x.template view<DeviceType>();
+}
+
 /* ----------------------------------------------------------------------
    types are read anew: Monte Carlo fixes swap them between steps
 ------------------------------------------------------------------------- */
 
-template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_rows(const AtomView &)
+template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_rows(const AtomView &atoms)
 {
   describe_space<DeviceType>(graph_);
   const double scale = settings_.angstrom_per_length;
@@ -241,7 +239,7 @@ template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_rows(co
   const auto species_of_type = d_species_of_type_;
   const auto species = species_;
   const auto position = position_;
-  const auto x = atom_.k_x.template view<DeviceType>();
+  const auto x = positions(atoms);
   const auto type = atom_.k_type.template view<DeviceType>();
   int unmapped = 0;
   Kokkos::parallel_reduce(
@@ -269,7 +267,8 @@ template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_rows(co
    count and fill in one pass: a scan sees each candidate twice
 ------------------------------------------------------------------------- */
 
-template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_edges(const AtomView &)
+template <class DeviceType>
+void NeighborGraphKokkos<DeviceType>::update_edges(const AtomView &atoms)
 {
   const double scale = settings_.angstrom_per_length;
   const double cutoff_squared = settings_.cutoff * settings_.cutoff;
@@ -284,7 +283,7 @@ template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_edges(c
   const auto receiver = receiver_;
   const auto sender = sender_;
   const auto vector = vector_;
-  const auto x = atom_.k_x.template view<DeviceType>();
+  const auto x = positions(atoms);
   int count = 0;
   Kokkos::parallel_scan(
       "nvalchemi::update_edges", Range<DeviceType>(0, n_candidates + 1),

@@ -13,8 +13,8 @@ namespace nvalchemi {
 namespace {
 
 constexpr char KEYWORDS[] =
-    "device, halo_comm, card, spec, lenient, ops, charge, threads, selftest, exclusions, centroid, "
-    "verbose";
+    "device, halo_comm, graphs, card, spec, lenient, ops, charge, threads, selftest, exclusions, "
+    "centroid, verbose";
 
 /* ---------------------------------------------------------------------- */
 
@@ -27,11 +27,11 @@ constexpr char KEYWORDS[] =
 /* ---------------------------------------------------------------------- */
 
 bool choose(const std::string &keyword, const std::string &value, const std::string &when_true,
-            const std::string &when_false)
+            const std::string &when_false, const std::string &expected = "")
 {
   if (value == when_true) return true;
   if (value == when_false) return false;
-  refuse(keyword, value, when_true + " or " + when_false);
+  refuse(keyword, value, expected.empty() ? when_true + " or " + when_false : expected);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -49,6 +49,14 @@ std::string device(const std::string &value)
   const bool numbered = value.rfind("cuda:", 0) == 0 && is_number(value.substr(5));
   if (value == "auto" || value == "cpu" || value == "cuda" || numbered) return value;
   refuse("device", value, "auto, cpu, cuda or cuda:N");
+}
+
+/* ---------------------------------------------------------------------- */
+
+GraphUse graphs(const std::string &value)
+{
+  if (value == "auto") return GraphUse::Auto;
+  return choose("graphs", value, "yes", "no", "auto, yes or no") ? GraphUse::Yes : GraphUse::No;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -116,6 +124,8 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
       options.device = device(value);
     else if (keyword == "halo_comm")
       options.halo_comm = parse_halo_comm(value);
+    else if (keyword == "graphs")
+      options.graphs = graphs(value);
     else if (keyword == "card")
       options.card_file = value;
     else if (keyword == "spec")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from support import EXPORTERS, REPOSITORY, PluginTools
+from support import EXPORTERS, REPOSITORY
 
 # isort: split
 from card import read_archive, write_archive
