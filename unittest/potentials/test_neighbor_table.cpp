@@ -91,7 +91,7 @@ TEST(SharedSums, OneServesAllPieces) {
     };
     const std::string layer = LAYER;
     EXPECT_EQ(sums(layer + "    s = torch.cat([h, h * h], dim=1).sum(0)\n"
-                           "    h = h * torch.cos(0.1 * s[:4]) + torch.sin(0.1 * s[4:])\n"),
+                           "    h = h * torch.cos(s[:4]) + torch.sin(s[4:])\n"),
               2);
     EXPECT_EQ(sums(layer + "    h = h * torch.cos(0.1 * h.sum(0)) + torch.sin((h * h).sum(0))\n"),
               4);
