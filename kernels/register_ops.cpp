@@ -18,6 +18,7 @@
 #include "kernels/collective_autograd.hpp"
 #include "kernels/exchange_slot.hpp"
 #include "kernels/intent_verbs.hpp"
+#include "kernels/kernel_operators.hpp"
 #include "kernels/library_version.hpp"
 
 namespace nvalchemi {
@@ -153,6 +154,7 @@ void define_operators(torch::Library& library) {
     library.impl("library_info", torch::dispatch(composite, &library_info));
     library.impl("exchange_slot", torch::dispatch(composite, &exchange_slot_address));
     implement_intent_verbs(library);
+    define_kernel_operators(library);
 }
 
 /// Result of an operator without arguments that another copy of this library may have registered.

@@ -27,7 +27,11 @@ struct AtomGraph {
     /// position[receiver] + edge_shift. nullptr: zeros (raw rows).
     const double* edge_shift = nullptr;
     const std::int64_t* edge_cell_shift = nullptr;  ///< (n_edges, 3) same in lattice vectors
+    const double* charge = nullptr;                 ///< (n_rows,) in e; nullptr: atoms have none
     double cell[9] = {0};  ///< rows are lattice vectors; always host memory
+    /// (9,) host memory: the cell that the number of wave vectors or of mesh points follows, which
+    /// stays the same between re-neighbourings. nullptr: `cell`.
+    const double* setup_cell = nullptr;
 
     int cuda_device = -1;  ///< where the pointers above refer to; -1: host memory
     /// The cudaStream_t that orders work on that memory; the evaluation's work goes there too.
@@ -64,11 +68,15 @@ struct Evaluation {
     /// this rank; filled on request (SessionOptions::edge_moments), empty if they are zero.
     std::vector<double> edge_moments;
     /// (n_rows, 3) -dE/dx of every row, this rank's part, halo rows included; for models that see
-    /// positions or compute forces themselves.
+    /// positions or compute forces themselves. With edge gradients too, forces are the sum of both.
     std::vector<double> row_forces;
     StayedResults stayed;
     bool has_model_virial = false;
     double virial[9] = {0};  ///< the model's own -dE/dstrain, row-major, this rank's part
+    /// For models of edge vectors that see positions or the cell as well: what these add to the
+    /// virial of the edges, row-major, this rank's part.
+    bool has_lattice_virial = false;
+    double lattice_virial[9] = {0};
     /// Further declared outputs by key: per node (n_owned, width), per graph this rank's value.
     struct Extra {
         bool per_node = false;
@@ -76,6 +84,7 @@ struct Evaluation {
         std::vector<double> values;
     };
     std::map<std::string, Extra> extras;
+    bool replayed = false;     ///< by a CUDA graph, without a call to the exchange
     double seconds_model = 0;  ///< time in the model and its gradient, exchanges included
 
     bool gives_row_forces() const { return !row_forces.empty() || stayed.row_forces != nullptr; }

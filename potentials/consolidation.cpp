@@ -59,10 +59,82 @@ Tensor node_rows(const ModelCard& card, const OutputSpec& spec, const Tensor& te
     return tensor.reshape({rows, width});
 }
 
+/// (n_owned,)
+Tensor owned_energies(const ModelCard& card, const OutputSpec& spec, const Tensor& tensor,
+                      const AtomGraph& graph) {
+    const auto rows = node_rows(card, spec, tensor, graph);
+    if (rows.size(1) != 1 && graph.n_rows > 0)
+        throw_shape(card, spec, tensor, "one energy for each row");
+    return rows.reshape({-1}).narrow(0, 0, graph.n_owned);
+}
+
+/// From the model's orientation (row 0 to row 1 of edge_index) to receiver -> sender.
+double orientation(const ModelCard& card) { return card.receiver_row == 0 ? 1.0 : -1.0; }
+
+/// (edges, 3, 3) from the gradient at several values of the factor that it depends on.
+Tensor moments_of(const ModelCard& card, const MomentRequest& request, const Tensor& leaf,
+                  const std::function<Tensor()>& gradient) {
+    const auto vectors = leaf.detach().reshape({-1, 3}) * orientation(card);
+    std::vector<Tensor> axes;
+    for (int axis = 0; axis < 3; ++axis)
+        axes.push_back(polynomial_derivative(request.degree, 1.0 / card.cutoff, [&](double t) {
+            request.factor.copy_(1.0 - t * vectors.select(1, axis));
+            return gradient().reshape({-1, 3});
+        }));
+    return torch::stack(axes, 1);
+}
+
+/// Zeros where the scalar does not depend on a leaf.
+std::vector<Tensor> gradients_of(const Tensor& scalar, const std::vector<Tensor>& leaves) {
+    auto gradients = torch::autograd::grad({scalar}, leaves, {}, /*retain_graph=*/false,
+                                           /*create_graph=*/false, /*allow_unused=*/true);
+    for (std::size_t k = 0; k < leaves.size(); ++k)
+        if (!gradients[k].defined()) gradients[k] = torch::zeros_like(leaves[k]);
+    return gradients;
+}
+
+/// (3, 3) float64: -sum of leaf^T gradient over the leaves from `first` on.
+Tensor strain_part(const std::vector<Tensor>& leaves, const std::vector<Tensor>& gradients,
+                   std::size_t first) {
+    const auto in_double = [](const Tensor& values) {
+        return values.detach().to(torch::kFloat64).reshape({-1, 3});
+    };
+    auto virial = in_double(leaves[0].detach().new_zeros({3, 3}));
+    for (auto k = first; k < leaves.size(); ++k)
+        virial -= in_double(leaves[k]).t().matmul(in_double(gradients[k]));
+    return virial;
+}
+
+/// The gradient of edge vectors; those of positions and cell become row forces and a virial:
+/// -dE/dstrain = -(sum of r (x) g over edges + sum of x (x) g over rows + h^T dE/dh).
+void differentiate_with_lattice(const ModelInputs& inputs, const Tensor& scalar,
+                                ModelResults& results) {
+    std::vector<Tensor> leaves{inputs.edge_vectors};
+    for (const auto& leaf : {inputs.position_leaf, inputs.cell_leaf})
+        if (leaf.defined()) leaves.push_back(leaf);
+    const auto gradients = gradients_of(scalar, leaves);
+    results.lattice_virial = strain_part(leaves, gradients, 1);
+    results.gradient = gradients[0];
+    if (inputs.position_leaf.defined()) results.position_gradient = gradients[1];
+}
+
+/// The gradient of positions; and where shifts are differentiated too, the virial of both:
+/// -dE/dstrain for positions and shifts that move with the cell.
+void differentiate_positions(const ModelInputs& inputs, const Tensor& scalar,
+                             ModelResults& results) {
+    std::vector<Tensor> leaves{inputs.positions};
+    for (const auto& bound : inputs.bound)
+        if (bound.spec->role == InputRole::EdgeShifts && bound.value.toTensor().requires_grad())
+            leaves.push_back(bound.value.toTensor());
+    const auto gradients = gradients_of(scalar, leaves);
+    results.gradient = gradients[0];
+    if (leaves.size() > 1) results.whole_virial = strain_part(leaves, gradients, 0);
+}
+
 class Consolidation {
   public:
-    Consolidation(const ModelCard& card, const AtomGraph& graph, const ModelInputs& inputs)
-        : card_(card), graph_(graph), inputs_(inputs), factor_(ev_per_energy_unit(card)) {}
+    Consolidation(const ModelCard& card, const AtomGraph& graph)
+        : card_(card), graph_(graph), factor_(ev_per_energy_unit(card)) {}
 
     void add(const OutputSpec& spec, const Tensor& tensor) {
         switch (spec.role) {
@@ -75,28 +147,30 @@ class Consolidation {
         }
     }
 
-    void differentiate(const Tensor& token, const MomentRequest* moments) {
-        if (card_.forces == ForceSource::Model) return;
-        const bool edges = card_.forces == ForceSource::EdgeVectors;
-        const Tensor leaf = edges ? inputs_.edge_vectors : inputs_.positions;
-        Tensor scalar = energy_;
-        if (token.defined()) scalar = scalar + token * 0;
-        if (!scalar.requires_grad())
-            throw ModelError("model '" + card_.name +
-                             "': the energy does not depend on its input '" +
-                             (edges ? "edge_vectors" : "positions") +
-                             "' in a differentiable way; forces cannot be derived");
-        if (!edges) return differentiate_positions(scalar, leaf);
-        const auto gradient_of_leaf = [&](bool retain_graph) {
-            auto gradient = torch::autograd::grad({scalar}, {leaf}, {}, retain_graph,
-                                                  /*create_graph=*/false, /*allow_unused=*/true)[0];
-            return gradient.defined() ? gradient : torch::zeros_like(leaf);
-        };
-        const auto gradient = gradient_of_leaf(moments != nullptr);
-        put(gradient.reshape({graph_.n_edges, 3}), orientation() * factor_, result_.edge_gradients,
-            result_.stayed.edge_gradients);
-        if (moments != nullptr)
-            add_moments(*moments, leaf.detach(), [&] { return gradient_of_leaf(true); });
+    void add_gradient(const ModelResults& results) {
+        if (!results.gradient.defined()) return;
+        if (card_.forces == ForceSource::EdgeVectors)
+            put(results.gradient.reshape({graph_.n_edges, 3}), orientation(card_) * factor_,
+                result_.edge_gradients, result_.stayed.edge_gradients);
+        else
+            put(results.gradient.reshape({graph_.n_rows, 3}), -factor_, result_.row_forces,
+                result_.stayed.row_forces);
+        if (results.lattice_virial.defined()) {
+            const auto values = to_host(results.lattice_virial, factor_);
+            std::copy(values.begin(), values.end(), result_.lattice_virial);
+            result_.has_lattice_virial = true;
+        }
+        if (results.whole_virial.defined()) {
+            const auto values = to_host(results.whole_virial, factor_);
+            std::copy(values.begin(), values.end(), result_.virial);
+            result_.has_model_virial = true;
+        }
+        if (results.position_gradient.defined())
+            put(results.position_gradient.reshape({graph_.n_rows, 3}), -factor_, result_.row_forces,
+                result_.stayed.row_forces);
+        if (results.moments.defined())
+            put(results.moments, orientation(card_) * factor_, result_.edge_moments,
+                result_.stayed.edge_moments);
     }
 
     Evaluation take() {
@@ -105,46 +179,6 @@ class Consolidation {
     }
 
   private:
-    /// From the model's orientation (row 0 to row 1 of edge_index) to receiver -> sender.
-    double orientation() const { return card_.receiver_row == 0 ? 1.0 : -1.0; }
-
-    void add_moments(const MomentRequest& moments, const Tensor& leaf,
-                     const std::function<Tensor()>& gradient) {
-        const auto vectors = leaf.reshape({graph_.n_edges, 3}) * orientation();
-        std::vector<Tensor> axes;
-        for (int axis = 0; axis < 3; ++axis)
-            axes.push_back(polynomial_derivative(moments.degree, 1.0 / card_.cutoff, [&](double t) {
-                moments.factor.copy_(1.0 - t * vectors.select(1, axis));
-                return gradient().reshape({graph_.n_edges, 3});
-            }));
-        put(torch::stack(axes, 1), orientation() * factor_, result_.edge_moments,
-            result_.stayed.edge_moments);
-    }
-
-    /// Forces; and where shifts are differentiated too, the virial of both: -dE/dstrain for
-    /// positions and shifts that move with the cell.
-    void differentiate_positions(const Tensor& scalar, const Tensor& positions) {
-        std::vector<Tensor> leaves{positions};
-        for (const auto& bound : inputs_.bound)
-            if (bound.spec->role == InputRole::EdgeShifts && bound.value.toTensor().requires_grad())
-                leaves.push_back(bound.value.toTensor());
-        const auto gradients = torch::autograd::grad({scalar}, leaves, {}, /*retain_graph=*/false,
-                                                     /*create_graph=*/false, /*allow_unused=*/true);
-        auto virial = torch::zeros({3, 3}, positions.options().requires_grad(false));
-        for (std::size_t k = 0; k < leaves.size(); ++k) {
-            if (!gradients[k].defined()) continue;
-            const auto moved = leaves[k].detach().reshape({-1, 3});
-            virial = virial - moved.t().matmul(gradients[k].reshape({-1, 3}));
-        }
-        put(gradients[0].defined() ? gradients[0].reshape({graph_.n_rows, 3})
-                                   : torch::zeros_like(positions.detach()),
-            -factor_, result_.row_forces, result_.stayed.row_forces);
-        if (leaves.size() == 1) return;
-        const auto values = to_host(virial, factor_);
-        std::copy(values.begin(), values.end(), result_.virial);
-        result_.has_model_virial = true;
-    }
-
     double volume() const {
         const double* h = graph_.cell;
         return std::abs(h[0] * (h[4] * h[8] - h[5] * h[7]) - h[1] * (h[3] * h[8] - h[5] * h[6]) +
@@ -152,11 +186,7 @@ class Consolidation {
     }
 
     void add_energies(const OutputSpec& spec, const Tensor& tensor) {
-        const auto rows = node_rows(card_, spec, tensor, graph_);
-        if (rows.size(1) != 1 && graph_.n_rows > 0)
-            throw_shape(card_, spec, tensor, "one energy for each row");
-        const auto owned = rows.reshape({-1}).narrow(0, 0, graph_.n_owned);
-        energy_ = owned.sum();
+        const auto owned = owned_energies(card_, spec, tensor, graph_);
         put(owned, factor_, result_.atomic_energies, result_.stayed.atomic_energies);
         if (!graph_.results_stay) return check_energies(result_.atomic_energies);
         if (graph_.wants_host_energies) result_.atomic_energies = to_host(owned, factor_);
@@ -226,9 +256,7 @@ class Consolidation {
 
     const ModelCard& card_;
     const AtomGraph& graph_;
-    const ModelInputs& inputs_;
     double factor_;
-    Tensor energy_;
     Tensor owned_energies_;  ///< still to be added up
     Evaluation result_;
 };
@@ -259,18 +287,52 @@ std::vector<Tensor> pick_outputs(const ModelCard& card, const c10::IValue& retur
     return outputs;
 }
 
-Evaluation consolidate(const ModelCard& card, const AtomGraph& graph, const ModelInputs& inputs,
-                       const std::vector<Tensor>& outputs, const Tensor& token,
-                       const MomentRequest* moments) {
-    Consolidation consolidation(card, graph, inputs);
-    for (std::size_t k = 0; k < outputs.size(); ++k) consolidation.add(card.outputs[k], outputs[k]);
-    consolidation.differentiate(token, moments);
+ModelResults differentiate(const ModelCard& card, const AtomGraph& graph, const ModelInputs& inputs,
+                           std::vector<Tensor> outputs, const Tensor& token,
+                           const MomentRequest* moments) {
+    ModelResults results;
+    results.outputs = std::move(outputs);
+    if (card.forces == ForceSource::Model) return results;
+    const bool edges = card.forces == ForceSource::EdgeVectors;
+    const Tensor leaf = inputs.edge_vectors;
+    const auto* energies = card.find_output(OutputRole::AtomicEnergies);
+    Tensor scalar =
+        owned_energies(card, *energies, results.outputs[energies - card.outputs.data()], graph)
+            .sum();
+    if (token.defined()) scalar = scalar + token * 0;
+    if (!scalar.requires_grad())
+        throw ModelError("model '" + card.name + "': the energy does not depend on its input '" +
+                         (edges ? "edge_vectors" : "positions") +
+                         "' in a differentiable way; forces cannot be derived");
+    if (!edges) {
+        differentiate_positions(inputs, scalar, results);
+        return results;
+    }
+    const auto gradient_of_leaf = [&](bool retain_graph) {
+        auto gradient = torch::autograd::grad({scalar}, {leaf}, {}, retain_graph,
+                                              /*create_graph=*/false, /*allow_unused=*/true)[0];
+        return gradient.defined() ? gradient : torch::zeros_like(leaf);
+    };
+    if (inputs.position_leaf.defined() || inputs.cell_leaf.defined())
+        differentiate_with_lattice(inputs, scalar, results);
+    else
+        results.gradient = gradient_of_leaf(moments != nullptr);
+    if (moments != nullptr)
+        results.moments = moments_of(card, *moments, leaf, [&] { return gradient_of_leaf(true); });
+    return results;
+}
+
+Evaluation consolidate(const ModelCard& card, const AtomGraph& graph, const ModelResults& results) {
+    Consolidation consolidation(card, graph);
+    for (std::size_t k = 0; k < results.outputs.size(); ++k)
+        consolidation.add(card.outputs[k], results.outputs[k]);
+    consolidation.add_gradient(results);
     return consolidation.take();
 }
 
 Evaluation consolidate_energies(const ModelCard& card, const AtomGraph& graph,
-                                const ModelInputs& inputs, const Tensor& energies) {
-    Consolidation consolidation(card, graph, inputs);
+                                const Tensor& energies) {
+    Consolidation consolidation(card, graph);
     consolidation.add(*card.find_output(OutputRole::AtomicEnergies), energies);
     return consolidation.take();
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <set>
 
+#include "kernels/kernel_operators.hpp"
 #include "potentials/consolidation.hpp"
 #include "potentials/distribution/moment_form.hpp"
 #include "potentials/distribution/tracer.hpp"
@@ -60,6 +61,7 @@ int row_dimension_of(const TensorFacts& facts) {
 }
 
 bool is_foreign(const std::string& op) {
+    if (is_kernel_operator(op)) return true;
     const auto space = op.substr(0, op.find("::"));
     return space != "aten" && space != "prim" && space != "nvalchemi_lmp" && space != "prims";
 }
@@ -108,6 +110,18 @@ std::vector<c10::IValue> tensors_of(const ModelInputs& inputs) {
     for (const auto& bound : inputs.bound)
         if (bound.value.isTensor()) values.push_back(bound.value);
     return values;
+}
+
+/// LibTorch's text tells what the GPU has and what is in use, and ends with hints on its settings.
+[[noreturn]] void throw_out_of_memory(const ModelCard& card, const AtomGraph& graph,
+                                      const std::string& text) {
+    throw ModelError("model '" + card.name + "': out of GPU memory with " +
+                     std::to_string(graph.n_owned) + " atoms, " +
+                     std::to_string(graph.n_rows - graph.n_owned) + " halo rows and " +
+                     std::to_string(graph.n_edges) + " edges on this rank. LibTorch says: " +
+                     text.substr(0, text.find(" If reserved but unallocated")) +
+                     " Use more GPUs, one rank for each, or fewer atoms. Memory grows with the "
+                     "number of edges");
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -233,29 +247,38 @@ void DistributedModel::check_where_results_stay(const AtomGraph& graph) const {
         " whose results stay there, expected one on the model's device, " + device_.str());
 }
 
+ModelResults DistributedModel::run(const AtomGraph& graph, const ModelInputs& inputs,
+                                   HaloExchange& exchange, bool edge_moments,
+                                   const ValueObserver& observer) const {
+    const EvaluationScope scope(model_dtype(card_));
+    const ExchangeScope exchange_scope(exchange);
+    const bool with_moments = edge_moments && moment_degree_ > 0;
+    const MomentRequest moments{
+        torch::ones({with_moments ? graph.n_edges : 0},
+                    torch::TensorOptions(model_dtype(card_)).device(device_)),
+        moment_degree_};
+    auto result =
+        program_.run(tensors_of(inputs), graph.n_owned, first_token(inputs, card_, device_),
+                     moments.factor, observe_rows(graph, observer));
+    return differentiate(card_, graph, inputs, owned_forces(std::move(result.outputs), graph),
+                         result.token, with_moments ? &moments : nullptr);
+}
+
 Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exchange,
                                       bool edge_moments, const ValueObserver& observer) const {
     if (const auto roomier = with_room_for(graph))
         return roomier->evaluate(graph, exchange, edge_moments, observer);
     const auto start = std::chrono::steady_clock::now();
-    const EvaluationScope scope(model_dtype(card_));
-    const ExchangeScope exchange_scope(exchange);
     const StreamScope stream_scope(device_, graph.cuda_stream);
     try {
         check_where_results_stay(graph);
         const auto inputs = make_model_inputs(card_, graph, device_, slots_);
-        const auto values = tensors_of(inputs);
-        const bool with_moments = edge_moments && moment_degree_ > 0;
-        const MomentRequest moments{
-            torch::ones({with_moments ? graph.n_edges : 0},
-                        torch::TensorOptions(model_dtype(card_)).device(device_)),
-            moment_degree_};
-        const auto result = program_.run(values, graph.n_owned, first_token(inputs, card_, device_),
-                                         moments.factor, observe_rows(graph, observer));
-        auto evaluation = consolidate(card_, graph, inputs, owned_forces(result.outputs, graph),
-                                      result.token, with_moments ? &moments : nullptr);
+        auto evaluation =
+            consolidate(card_, graph, run(graph, inputs, exchange, edge_moments, observer));
         evaluation.seconds_model = seconds_since(start);
         return evaluation;
+    } catch (const c10::OutOfMemoryError& error) {
+        throw_out_of_memory(card_, graph, error.what_without_backtrace());
     } catch (const c10::Error& error) {
         throw ModelError("model '" + card_.name + "': " + error.what_without_backtrace());
     }
@@ -272,7 +295,7 @@ Evaluation DistributedModel::evaluate_energies(const AtomGraph& graph,
         const auto inputs = make_model_inputs(card_, graph, device_, slots_);
         const auto energies = program_.run_for(energies_output_of(card_), tensors_of(inputs),
                                                graph.n_owned, first_token(inputs, card_, device_));
-        return consolidate_energies(card_, graph, inputs, energies);
+        return consolidate_energies(card_, graph, energies);
     } catch (const c10::Error& error) {
         throw ModelError("model '" + card_.name + "': " + error.what_without_backtrace());
     }
@@ -286,7 +309,8 @@ Evaluation evaluate_undecomposed(const ModelCard& card, const torch::jit::Module
         const auto inputs = make_model_inputs(card, graph, device);
         auto copy = module;
         const auto returned = copy.forward(pack_arguments(card, inputs));
-        auto result = consolidate(card, graph, inputs, pick_outputs(card, returned), {});
+        auto result = consolidate(
+            card, graph, differentiate(card, graph, inputs, pick_outputs(card, returned), {}));
         result.seconds_model = seconds_since(start);
         return result;
     } catch (const c10::Error& error) {
@@ -302,7 +326,7 @@ Evaluation undecomposed_energies(const ModelCard& card, const torch::jit::Module
         const auto inputs = make_model_inputs(card, graph, device);
         auto copy = module;
         const auto returned = copy.forward(pack_arguments(card, inputs));
-        return consolidate_energies(card, graph, inputs,
+        return consolidate_energies(card, graph,
                                     pick_outputs(card, returned)[energies_output_of(card)]);
     } catch (const c10::Error& error) {
         throw ModelError("model '" + card.name + "': " + error.what_without_backtrace());

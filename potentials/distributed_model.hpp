@@ -8,9 +8,11 @@
 
 #include "kernels/halo_exchange.hpp"
 #include "potentials/atom_graph.hpp"
+#include "potentials/consolidation.hpp"
 #include "potentials/distribution/distribution_pass.hpp"
 #include "potentials/internal_torch.hpp"
 #include "potentials/model_card.hpp"
+#include "potentials/model_inputs.hpp"
 #include "potentials/observed_value.hpp"
 
 namespace nvalchemi {
@@ -30,6 +32,11 @@ class DistributedModel {
     /// or belongs to the whole system.
     Evaluation evaluate(const AtomGraph& graph, HaloExchange& exchange, bool edge_moments = false,
                         const ValueObserver& observer = {}) const;
+
+    /// The same as far as tensors on the model's device, from inputs that were made for `graph`, of
+    /// which only the extents are looked at. Work goes to torch's current stream.
+    ModelResults run(const AtomGraph& graph, const ModelInputs& inputs, HaloExchange& exchange,
+                     bool edge_moments = false, const ValueObserver& observer = {}) const;
 
     /// The energies alone, without their gradient: only what they need is run. Collective over the
     /// ranks of `exchange`.

@@ -22,6 +22,7 @@ enum class InputRole {
     EdgeShifts,
     EdgeCellShifts,
     Cell,
+    SetupCell,
     Batch,
     BatchPointer,
     NRows,
@@ -78,6 +79,7 @@ struct ReferenceStructure {
     std::vector<double> positions;  ///< (n, 3) Angstrom
     double cell[9] = {0};           ///< rows are lattice vectors, Angstrom
     bool periodic[3] = {true, true, true};
+    std::vector<double> charges;  ///< (n,) in e; may be empty
     double energy = 0;
     std::vector<double> atomic_energies;  ///< may be empty
     std::vector<double> forces;           ///< (n, 3)

@@ -60,6 +60,10 @@ class RoleTensors {
             case InputRole::EdgeCellShifts: return oriented(cell_shifts());
             case InputRole::Cell:
                 return host_tensor(graph_.cell, {3, 3}, torch::kFloat64, real_, device_);
+            case InputRole::SetupCell:
+                return host_tensor(graph_.setup_cell ? graph_.setup_cell : graph_.cell, {3, 3},
+                                   torch::kFloat64, real_, device_);
+            case InputRole::Charges: return charges();
             case InputRole::Batch: return torch::zeros({graph_.n_rows}, integers());
             case InputRole::BatchPointer: return integer_list({0, graph_.n_rows});
             case InputRole::NRows: return torch::full({}, graph_.n_rows, integers());
@@ -71,8 +75,7 @@ class RoleTensors {
             default: break;
         }
         throw ModelError("model card of '" + card_.name +
-                         "': this version cannot fill an input of role charges; export the model "
-                         "without it");
+                         "': an input of this role has no tensor of its own");
     }
 
   private:
@@ -114,6 +117,14 @@ class RoleTensors {
         if (graph_.position == nullptr)
             return torch::zeros({graph_.n_rows, 3}, torch::TensorOptions(real_).device(device_));
         return reals(graph_.position, {graph_.n_rows, 3});
+    }
+    Tensor charges() const {
+        if (graph_.charge == nullptr && graph_.n_rows > 0)
+            throw ModelError(
+                "model '" + card_.name +
+                "' takes charges: got atoms without, expected one for each (in LAMMPS, "
+                "an atom_style with charges; in a structure, \"charges\")");
+        return reals(graph_.charge, {graph_.n_rows});
     }
     Tensor edge_index() const {
         const auto receiver = integer_tensor(graph_.receiver, graph_.n_edges);
@@ -220,12 +231,19 @@ ModelInputs make_model_inputs(const ModelCard& card, const AtomGraph& graph,
                                   card.rows == RowMode::Folded;
             if (differentiated || strained || spec->requires_grad)
                 tensor = tensor.detach().requires_grad_(true);
+            // edge vectors as a list and as a table are one quantity to differentiate
+            if (spec->role == InputRole::EdgeVectors && inputs.edge_vectors.defined())
+                tensor = inputs.edge_vectors;
             if (spec->role == InputRole::EdgeVectors) inputs.edge_vectors = tensor;
             if (spec->role == InputRole::Positions) inputs.positions = tensor;
             // the leaf is the list of edges: an empty slot has no gradient to go anywhere
             if (tabled)
                 tensor = table->spread(tensor, empty_slot(card, spec->role, tensor))
                              .reshape(concrete_shape(*spec->shape, graph, table->slots()));
+            if (spec->requires_grad && card.forces == ForceSource::EdgeVectors) {
+                if (spec->role == InputRole::Positions) inputs.position_leaf = tensor;
+                if (spec->role == InputRole::Cell) inputs.cell_leaf = tensor;
+            }
             bound.value = tensor;
         }
         inputs.bound.push_back(std::move(bound));

@@ -22,6 +22,9 @@ struct ModelInputs {
     std::vector<BoundInput> bound;  ///< `inputs` of the card, then positional arguments
     torch::Tensor edge_vectors;     ///< the leaf that is differentiated, if forces: edge_vectors
     torch::Tensor positions;        ///< the leaf for forces: positions or model
+    /// With forces: edge_vectors, further leaves whose card entry says requires_grad; else
+    /// undefined.
+    torch::Tensor position_leaf, cell_leaf;
 };
 
 /// The bound specs of a card: its `inputs`, then its positional arguments other than the Dict.

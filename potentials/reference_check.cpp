@@ -25,6 +25,7 @@ WholeSystem structure_of(const ModelCard& card) {
         system.species.push_back(found - card.species.begin());
     }
     system.positions = reference.positions;
+    system.charges = reference.charges;
     std::copy(reference.cell, reference.cell + 9, system.cell);
     std::copy(reference.periodic, reference.periodic + 3, system.periodic);
     return system;

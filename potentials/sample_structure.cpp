@@ -18,6 +18,20 @@ std::int64_t pick_species(const ModelCard& card, std::int64_t atom) {
     return choice[atom % 3];
 }
 
+/// A length within which structures have edges: the cutoff or, of a large one, less. A part of the
+/// model may see no edges beyond it, such as a network to which a dispersion energy is added.
+double near_length(const ModelCard& card) {
+    constexpr double COMMON = 5.0;    // Angstrom
+    constexpr double MOST_SHARE = 4;  // limits the neighbours within the cutoff
+    return std::min(card.cutoff, std::max(COMMON, card.cutoff / MOST_SHARE));
+}
+
+/// Charges that do not add up to zero.
+double pick_charge(std::int64_t atom) {
+    constexpr std::array<double, 5> choice{0.8, -1.1, 0.5, -0.4, 0.7};
+    return choice[atom % 5];
+}
+
 /// Halo rows of one rank, made as they are asked for.
 class HaloRows {
   public:
@@ -76,6 +90,8 @@ AtomGraph GraphStorage::view() const {
     graph.sender = sender.data();
     graph.edge_vector = edge_vector.data();
     graph.position = position.data();
+    if (!charge.empty()) graph.charge = charge.data();
+    if (setup_cell) graph.setup_cell = setup_cell->data();
     graph.edge_shift = has_shifts ? edge_shift.data() : nullptr;
     graph.edge_cell_shift = has_shifts ? cell_shift.data() : nullptr;
     std::copy_n(cell, 9, graph.cell);
@@ -92,6 +108,7 @@ GraphStorage random_graph(const ModelCard& card, std::int64_t n_owned, std::int6
     for (int axis = 0; axis < 3; ++axis) graph.cell[4 * axis] = 3 * card.cutoff;
     for (std::int64_t row = 0; row < n_rows; ++row) {
         graph.species.push_back(pick_species(card, row));
+        graph.charge.push_back(pick_charge(row));
         for (int axis = 0; axis < 3; ++axis) graph.position.push_back(card.cutoff * normal(random));
     }
     for (std::int64_t edge = 0; edge < n_edges; ++edge) {
@@ -102,20 +119,22 @@ GraphStorage random_graph(const ModelCard& card, std::int64_t n_owned, std::int6
             component = normal(random);
             length += component * component;
         }
-        const double scale = card.cutoff * uniform(random) / std::sqrt(length);
+        const double reach = edge % 2 == 0 ? near_length(card) : card.cutoff;
+        const double scale = reach * uniform(random) / std::sqrt(length);
         for (const auto component : vector) graph.edge_vector.push_back(scale * component);
     }
     return graph;
 }
 
 SampleStructure sample_structure(const ModelCard& card) {
-    // 14 of the 27 sites of a 3 x 3 x 3 grid in a box of 1.3 cutoffs: about 27 neighbours an atom
+    // 14 of the 27 sites of a 3 x 3 x 3 grid in a box of 1.3 cutoffs, if these are not large: about
+    // 27 neighbours an atom
     constexpr int ATOMS = 14;
     constexpr double BOX = 1.3;
     std::mt19937 random(2026);
     std::uniform_real_distribution<double> shake(-0.05, 0.05);
     SampleStructure structure;
-    const double length = BOX * card.cutoff;
+    const double length = BOX * near_length(card);
     const double cell[9] = {length,        0,           0, 0.1 * length, length, 0, -0.07 * length,
                             0.05 * length, 1.1 * length};
     std::copy_n(cell, 9, structure.cell);
@@ -128,6 +147,7 @@ SampleStructure sample_structure(const ModelCard& card) {
             structure.positions.push_back(fraction[0] * cell[axis] + fraction[1] * cell[3 + axis] +
                                           fraction[2] * cell[6 + axis]);
         structure.species.push_back(pick_species(card, atom));
+        structure.charges.push_back(pick_charge(atom));
     }
     const bool periodic[3] = {true, true, true};
     structure.edges = neighbor_search(structure.positions, structure.cell, periodic, card.cutoff);
@@ -135,16 +155,20 @@ SampleStructure sample_structure(const ModelCard& card) {
 }
 
 SampleStructure sample_cluster(const ModelCard& card) {
-    // in cutoffs
-    const double points[6][3] = {{0.0, 0.0, 0.0}, {5.0, 0.1, 0.0}, {5.4, 0.3, 0.1},
-                                 {5.1, 0.5, 0.3}, {0.2, 5.0, 0.0}, {0.5, 5.2, 0.3}};
+    // centres of groups in cutoffs, distances within a group in the length that has edges
+    const double centres[6][3] = {{0.0, 0.0, 0.0}, {5.0, 0.0, 0.0}, {5.0, 0.0, 0.0},
+                                  {5.0, 0.0, 0.0}, {0.0, 5.0, 0.0}, {0.0, 5.0, 0.0}};
+    const double offsets[6][3] = {{0.0, 0.0, 0.0}, {0.0, 0.1, 0.0}, {0.4, 0.3, 0.1},
+                                  {0.1, 0.5, 0.3}, {0.2, 0.0, 0.0}, {0.5, 0.2, 0.3}};
     SampleStructure structure;
     for (int atom = 0; atom < 6; ++atom) {
         structure.species.push_back(pick_species(card, atom));
-        for (const double coordinate : points[atom])
-            structure.positions.push_back(coordinate * card.cutoff);
+        structure.charges.push_back(pick_charge(atom));
+        for (int axis = 0; axis < 3; ++axis)
+            structure.positions.push_back(centres[atom][axis] * card.cutoff +
+                                          offsets[atom][axis] * near_length(card));
     }
-    for (int axis = 0; axis < 3; ++axis) structure.cell[4 * axis] = 20 * card.cutoff;
+    for (int axis = 0; axis < 3; ++axis) structure.cell[4 * axis] = 7 * card.cutoff;
     const bool open[3] = {false, false, false};
     structure.edges = neighbor_search(structure.positions, structure.cell, open, card.cutoff);
     return structure;
@@ -169,6 +193,8 @@ GraphStorage undecomposed_graph(const SampleStructure& structure) {
     graph.n_owned = structure.size();
     graph.species = structure.species;
     graph.position = structure.positions;
+    graph.charge = structure.charges;
+    graph.setup_cell = structure.setup_cell;
     graph.receiver = structure.edges.receiver;
     graph.sender = structure.edges.sender;
     graph.edge_vector = structure.edges.vector;
@@ -221,6 +247,9 @@ std::vector<RankPart> decompose(const SampleStructure& structure, const ModelCar
         part.graph.has_shifts = card.rows == RowMode::Folded;
         for (const auto atom : part.atom_of_row)
             part.graph.species.push_back(structure.species[atom]);
+        for (const auto atom : part.atom_of_row)
+            if (!structure.charges.empty()) part.graph.charge.push_back(structure.charges[atom]);
+        part.graph.setup_cell = structure.setup_cell;
         std::copy_n(structure.cell, 9, part.graph.cell);
     }
     return parts;

@@ -2,6 +2,8 @@
 #ifndef NVALCHEMI_POTENTIALS_SAMPLE_STRUCTURE_HPP
 #define NVALCHEMI_POTENTIALS_SAMPLE_STRUCTURE_HPP
 
+#include <array>
+#include <optional>
 #include <vector>
 
 #include "kernels/in_memory_exchange.hpp"
@@ -15,8 +17,9 @@ namespace nvalchemi {
 struct GraphStorage {
     std::int64_t n_owned = 0;
     std::vector<std::int64_t> species, receiver, sender, cell_shift;
-    std::vector<double> edge_vector, position, edge_shift;
+    std::vector<double> edge_vector, position, edge_shift, charge;
     double cell[9] = {0};
+    std::optional<std::array<double, 9>> setup_cell;
     bool has_shifts = false;
 
     AtomGraph view() const;
@@ -31,7 +34,9 @@ GraphStorage random_graph(const ModelCard& card, std::int64_t n_owned, std::int6
 struct SampleStructure {
     std::vector<std::int64_t> species;
     std::vector<double> positions;
+    std::vector<double> charges;  ///< may be empty
     double cell[9] = {0};
+    std::optional<std::array<double, 9>> setup_cell;
     EdgeList edges;
     std::int64_t size() const { return static_cast<std::int64_t>(species.size()); }
 };

@@ -33,7 +33,7 @@ struct Assembled {
             edge_gradients[3 * rank.edge_of_edge[k / 3] + k % 3] += part.edge_gradients[k];
         for (std::size_t k = 0; k < part.row_forces.size(); ++k)
             forces[3 * rank.atom_of_row[k / 3] + k % 3] += part.row_forces[k];
-        for (int k = 0; k < 9; ++k) virial[k] += part.virial[k];
+        for (int k = 0; k < 9; ++k) virial[k] += part.virial[k] + part.lattice_virial[k];
     }
 };
 
@@ -196,6 +196,17 @@ bool sees_images(const ModelCard& card) {
            card.find_input(InputRole::EdgeCellShifts) || card.find_input(InputRole::EdgeVectors);
 }
 
+/// The sample structure, its edges as they are, in another cell for what depends on the cell alone.
+GraphStorage sample_in_cell(const ModelCard& card,
+                            const std::optional<std::array<double, 9>>& setup_cell) {
+    auto structure = sample_structure(card);
+    if (setup_cell) {
+        structure.setup_cell = setup_cell;
+        std::copy(setup_cell->begin(), setup_cell->end(), structure.cell);
+    }
+    return undecomposed_graph(structure);
+}
+
 /// One process without halo rows that keeps note of what it is asked for.
 class RecordingExchange final : public HaloExchange {
   public:
@@ -256,9 +267,20 @@ std::vector<ExchangeEvent> record_schedule(const ModelCard& card, const Distribu
     return events;
 }
 
-std::vector<ExchangeEvent> record_energy_schedule(const ModelCard& card,
-                                                  const DistributedModel& model) {
-    const auto graph = undecomposed_graph(sample_structure(card));
+std::vector<ExchangeEvent> record_schedule_in_cell(const ModelCard& card,
+                                                   const DistributedModel& model,
+                                                   const std::array<double, 9>& setup_cell,
+                                                   bool edge_moments) {
+    const auto graph = sample_in_cell(card, setup_cell);
+    RecordingExchange exchange(graph.view().n_rows);
+    model.evaluate(graph.view(), exchange, edge_moments);
+    return exchange.events;
+}
+
+std::vector<ExchangeEvent> record_energy_schedule(
+    const ModelCard& card, const DistributedModel& model,
+    const std::optional<std::array<double, 9>>& setup_cell) {
+    const auto graph = sample_in_cell(card, setup_cell);
     RecordingExchange exchange(graph.view().n_rows);
     try {
         model.evaluate_energies(graph.view(), exchange);

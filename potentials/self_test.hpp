@@ -2,6 +2,8 @@
 #ifndef NVALCHEMI_POTENTIALS_SELF_TEST_HPP
 #define NVALCHEMI_POTENTIALS_SELF_TEST_HPP
 
+#include <array>
+#include <optional>
 #include <vector>
 
 #include "kernels/in_memory_exchange.hpp"
@@ -21,9 +23,16 @@ std::vector<ExchangeEvent> self_test(const ModelCard& card, const torch::jit::Mo
 std::vector<ExchangeEvent> record_schedule(const ModelCard& card, const DistributedModel& model,
                                            bool edge_moments = false);
 
+/// The calls for graphs whose setup_cell is this one. Any device.
+std::vector<ExchangeEvent> record_schedule_in_cell(const ModelCard& card,
+                                                   const DistributedModel& model,
+                                                   const std::array<double, 9>& setup_cell,
+                                                   bool edge_moments);
+
 /// The calls of an evaluation of energies alone.
-std::vector<ExchangeEvent> record_energy_schedule(const ModelCard& card,
-                                                  const DistributedModel& model);
+std::vector<ExchangeEvent> record_energy_schedule(
+    const ModelCard& card, const DistributedModel& model,
+    const std::optional<std::array<double, 9>>& setup_cell);
 
 }  // namespace nvalchemi
 

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -11,11 +13,12 @@
 #include "potentials/archive.hpp"
 #include "potentials/distributed_model.hpp"
 #include "potentials/evaluation_scope.hpp"
-#include "potentials/host_staged_exchange.hpp"
+#include "potentials/graph_choice.hpp"
 #include "potentials/model_inputs.hpp"
 #include "potentials/reference_check.hpp"
 #include "potentials/self_test.hpp"
 #include "potentials/spec_against_card.hpp"
+#include "potentials/staged_exchange.hpp"
 
 namespace nvalchemi {
 
@@ -93,9 +96,11 @@ struct Session::Impl {
     torch::Device device = torch::kCPU;
     torch::jit::Module module;
     std::unique_ptr<DistributedModel> model;
+    std::unique_ptr<GraphChoice> graphs;
     std::vector<ExchangeEvent> schedule;
     std::vector<ExchangeEvent> moment_schedule;
     std::optional<std::vector<ExchangeEvent>> energy_schedule;  // made when first asked for
+    std::optional<std::array<double, 9>> setup_cell;            // of the schedules
 
     const DistributedModel& distributed() const {
         if (model) return *model;
@@ -139,6 +144,8 @@ Session::Session(const std::string& archive, const SessionOptions& options)
         impl_->model = std::make_unique<DistributedModel>(card, impl_->module, impl_->device,
                                                           options.edge_moments);
     }
+    impl_->graphs =
+        std::make_unique<GraphChoice>(options.graphs, card, *impl_->model, impl_->device);
     if (!options.self_test || !card.reference) return;
     const double charge = card.total_charge;
     card.total_charge = card.reference->total_charge;
@@ -151,7 +158,14 @@ Session::~Session() = default;
 const ModelCard& Session::card() const { return impl_->card; }
 
 Evaluation Session::evaluate(const AtomGraph& graph, HaloExchange& exchange, bool edge_moments) {
-    return impl_->distributed().evaluate(graph, exchange, edge_moments);
+    const auto& model = impl_->distributed();
+    auto* graphs = impl_->graphs.get();
+    if (graphs == nullptr) return model.evaluate(graph, exchange, edge_moments);
+    if (auto replayed = graphs->evaluate(graph, exchange, edge_moments))
+        return std::move(*replayed);
+    auto evaluation = model.evaluate(graph, exchange, edge_moments);
+    if (graphs->undecided() && !edge_moments) graphs->decide(graph, exchange);
+    return evaluation;
 }
 
 std::vector<Evaluation> Session::evaluate_in_parts(InMemoryGroup& group,
@@ -160,7 +174,7 @@ std::vector<Evaluation> Session::evaluate_in_parts(InMemoryGroup& group,
     const EvaluationScope one_dtype_for_all_threads(model_dtype(impl_->card));
     std::vector<Evaluation> evaluations(parts.size());
     group.run([&](int rank, HaloExchange& memory) {
-        HostStagedExchange staged(memory);
+        StagedExchange staged(memory, -1);
         HaloExchange& own = impl_->device.is_cuda() ? static_cast<HaloExchange&>(staged) : memory;
         const auto wrapped = options.wrap_exchange ? options.wrap_exchange(rank, own) : nullptr;
         const auto observer = options.observer ? options.observer(rank) : ValueObserver();
@@ -172,6 +186,18 @@ std::vector<Evaluation> Session::evaluate_in_parts(InMemoryGroup& group,
 
 Evaluation Session::evaluate_undecomposed(const AtomGraph& graph) {
     return nvalchemi::evaluate_undecomposed(impl_->card, impl_->module, impl_->device, graph);
+}
+
+void Session::settle(const double cell[9]) {
+    auto& own = *impl_;
+    std::array<double, 9> wanted{};
+    std::copy_n(cell, 9, wanted.begin());
+    if (!own.card.find_input(InputRole::SetupCell) || own.setup_cell == wanted) return;
+    own.setup_cell = wanted;
+    own.energy_schedule.reset();
+    own.schedule = record_schedule_in_cell(own.card, own.distributed(), wanted, false);
+    if (!own.moment_schedule.empty())
+        own.moment_schedule = record_schedule_in_cell(own.card, own.distributed(), wanted, true);
 }
 
 const std::vector<ExchangeEvent>& Session::schedule(bool edge_moments) const {
@@ -196,7 +222,8 @@ Evaluation Session::undecomposed_energies(const AtomGraph& graph) {
 
 const std::vector<ExchangeEvent>& Session::energy_schedule() {
     if (!impl_->energy_schedule)
-        impl_->energy_schedule = record_energy_schedule(impl_->card, impl_->distributed());
+        impl_->energy_schedule =
+            record_energy_schedule(impl_->card, impl_->distributed(), impl_->setup_cell);
     return *impl_->energy_schedule;
 }
 
@@ -227,6 +254,10 @@ std::vector<std::string> Session::free_functions() const {
 }
 
 std::string Session::listing() const { return listing_of(impl_->distributed()); }
+
+std::string Session::graph_news() { return impl_->graphs ? impl_->graphs->take_news() : ""; }
+
+int Session::graph_recordings() const { return impl_->graphs ? impl_->graphs->recordings() : 0; }
 
 std::string Session::device_name() const { return impl_->device.str(); }
 std::string Session::torch_version_built() { return TORCH_VERSION; }

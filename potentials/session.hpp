@@ -14,6 +14,7 @@
 #include "potentials/adapter_use.hpp"
 #include "potentials/atom_graph.hpp"
 #include "potentials/distribution/planned_exchange.hpp"
+#include "potentials/graph_use.hpp"
 #include "potentials/model_card.hpp"
 #include "potentials/observed_value.hpp"
 
@@ -49,6 +50,7 @@ struct SessionOptions {
     bool edge_moments = false;
     bool self_test = true;   ///< compare a small decomposition with the undecomposed model at load
     bool distribute = true;  ///< false: for evaluate_undecomposed() alone, whatever the spec says
+    GraphUse graphs = GraphUse::No;
     bool counts_exchanges = true;  ///< refuse another number of exchanges than the card expects
 };
 
@@ -71,7 +73,9 @@ class Session {
     const ModelCard& card() const;
 
     /// Evaluate energy and forces of this rank's part. Collective over the ranks of `exchange`.
-    /// Throws ModelError; a rank that throws has not taken part in the remaining exchanges.
+    /// Throws ModelError; a rank that throws has not taken part in the remaining exchanges. With
+    /// Evaluation::replayed it made no call to the exchange, and results that stayed are valid
+    /// until the next call.
     Evaluation evaluate(const AtomGraph& graph, HaloExchange& exchange, bool edge_moments = false);
 
     /// Evaluate all parts of a system in this process: one thread a rank of `group`, whose rows are
@@ -89,6 +93,11 @@ class Session {
     /// energy-only evaluation makes fewer exchanges.
     Evaluation evaluate_energies(const AtomGraph& graph, HaloExchange& exchange);
     Evaluation undecomposed_energies(const AtomGraph& graph);
+
+    /// Take the cell (rows are lattice vectors, Angstrom) that graphs will name as their
+    /// setup_cell: the sizes of sums over wave vectors or mesh points follow it. The schedules
+    /// count for this cell from then on. Not collective; all ranks have to give the same cell.
+    void settle(const double cell[9]);
 
     /// The calls that one evaluate() makes to its exchange, the same on every rank.
     const std::vector<ExchangeEvent>& schedule(bool edge_moments = false) const;
@@ -115,6 +124,11 @@ class Session {
 
     /// Free functions that the archive brings, by qualified name: "aimnet.nbops.mol_sum".
     std::vector<std::string> free_functions() const;
+
+    /// What is new about the use of CUDA graphs since the last call, for a log; mostly empty.
+    std::string graph_news();
+    /// How often an evaluation was recorded as a CUDA graph so far.
+    int graph_recordings() const;
 
     std::string device_name() const;
     static std::string torch_version_built();

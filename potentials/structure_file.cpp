@@ -49,6 +49,13 @@ WholeSystem read_structure_file(const std::string& path, const ModelCard& card) 
         positions.fail("got " + std::to_string(system.positions.size() / 3) +
                        " vectors, expected " + std::to_string(system.species.size()) +
                        " as in \"symbols\"");
+    if (const auto charges = document.find("charges")) {
+        for (const auto& charge : charges->as_array_of("numbers"))
+            system.charges.push_back(charge.as_number());
+        if (system.charges.size() != system.species.size())
+            charges->fail("got " + std::to_string(system.charges.size()) + " charges, expected " +
+                          std::to_string(system.species.size()) + " as in \"symbols\"");
+    }
     std::vector<double> cell;
     const auto vectors = document.at("cell");
     for (const auto& vector : vectors.as_array_of("lattice vectors")) append_vector(vector, cell);

@@ -50,6 +50,8 @@ AtomGraph folded_graph(const WholeSystem& system, const EdgeList& edges) {
     graph.sender = edges.sender.data();
     graph.edge_vector = edges.vector.data();
     graph.position = system.positions.data();
+    if (!system.charges.empty()) graph.charge = system.charges.data();
+    if (system.setup_cell) graph.setup_cell = system.setup_cell->data();
     graph.edge_shift = edges.shift.data();
     graph.edge_cell_shift = edges.cell_shift.data();
     std::copy_n(system.cell, 9, graph.cell);
@@ -114,6 +116,7 @@ WholeEvaluation evaluate_with_edges(Session& session, const WholeSystem& system,
     WholeEvaluation whole;
     whole.energy = evaluation.energy;
     whole.atomic_energies = evaluation.atomic_energies;
+    whole.extras = evaluation.extras;
     whole.forces.assign(3 * system.size(), 0.0);
     if (!evaluation.edge_gradients.empty())
         sum_edge_gradients(edges, evaluation.edge_gradients, whole);
@@ -123,6 +126,7 @@ WholeEvaluation evaluate_with_edges(Session& session, const WholeSystem& system,
     whole.has_virial =
         evaluation.has_model_virial || session.card().forces == ForceSource::EdgeVectors;
     if (evaluation.has_model_virial) std::copy_n(evaluation.virial, 9, whole.virial);
+    for (int k = 0; k < 9; ++k) whole.virial[k] += evaluation.lattice_virial[k];
     return whole;
 }
 

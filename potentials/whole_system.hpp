@@ -2,8 +2,14 @@
 #ifndef NVALCHEMI_POTENTIALS_WHOLE_SYSTEM_HPP
 #define NVALCHEMI_POTENTIALS_WHOLE_SYSTEM_HPP
 
+#include <array>
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
 #include <vector>
+
+#include "potentials/atom_graph.hpp"
 
 namespace nvalchemi {
 
@@ -12,14 +18,22 @@ struct EdgeList;
 
 /// All atoms of a system in one process, in Angstrom.
 struct WholeSystem {
-    std::vector<std::int64_t> species;  ///< (n,) position in ModelCard::species
-    std::vector<double> positions;      ///< (n, 3); may lie outside of the cell
-    double cell[9] = {0};               ///< rows are lattice vectors
+    std::vector<std::int64_t> species;                ///< (n,) position in ModelCard::species
+    std::vector<double> positions;                    ///< (n, 3); may lie outside of the cell
+    std::vector<double> charges;                      ///< (n,) in e; empty: atoms have none
+    double cell[9] = {0};                             ///< rows are lattice vectors
+    std::optional<std::array<double, 9>> setup_cell;  ///< see AtomGraph; none: `cell`
     bool periodic[3] = {true, true, true};
 
     std::int64_t size() const { return static_cast<std::int64_t>(species.size()); }
     double volume() const;
 };
+
+/// A declared output other than energies, forces and virial, in the units of the model: per node
+/// (n, width); of the system (width,), or (ranks, width) where the values of several ranks are
+/// together.
+using ExtraOutput = Evaluation::Extra;
+using ExtraOutputs = std::map<std::string, ExtraOutput>;  ///< by key
 
 /// What the archive as it is says about a whole system, in eV and Angstrom, float64.
 struct WholeEvaluation {
@@ -37,6 +51,7 @@ struct WholeEvaluation {
     double force_terms = 0;
     double virial_terms = 0;
     double atomic_virial_terms = 0;  ///< as force_terms, of |r_e| |g_e| / 2
+    ExtraOutputs extras;             ///< further declared outputs, per node (n, width)
 };
 
 /// Evaluate the archive without the distribution pass, one row an atom, with the independent

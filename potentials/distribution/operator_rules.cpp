@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "kernels/kernel_operators.hpp"
 #include "potentials/session.hpp"
 
 namespace nvalchemi {
@@ -112,7 +113,8 @@ std::vector<AbstractPtr> apply_operator(TraceBuilder& builder, Call& call) {
         if (k > 0) TraceBuilder::refuse(call, "it writes an argument other than its first");
         call.in_place = true;
     }
-    if (call.name.rfind("nvalchemi_lmp::", 0) == 0) return rules::apply_verb(builder, call);
+    if (call.name.rfind("nvalchemi_lmp::", 0) == 0 && !is_kernel_operator(call.name))
+        return rules::apply_verb(builder, call);
     if (is_random(call))
         TraceBuilder::refuse(call,
                              "random numbers would differ between ranks; put the model into "

@@ -34,7 +34,7 @@ struct Dim {
 /// What an integer tensor's values mean, if they are used to address rows.
 enum class Content {
     Data,           ///< numbers like any other
-    EdgeIndex,      ///< the input edge_index: receivers and senders along `index_dim`
+    EdgeIndex,      ///< such as the input edge_index: receivers and senders along `index_dim`
     Receiver,       ///< rows that own an edge, always owned
     Sender,         ///< any rows
     AnyRow,         ///< mixture of receivers and senders
@@ -49,7 +49,8 @@ enum class Content {
 struct TensorFacts {
     std::vector<Dim> dims;
     Content content = Content::Data;
-    int index_dim = -1;               ///< of Content::EdgeIndex
+    int index_dim = -1;    ///< of Content::EdgeIndex
+    int receiver_at = -1;  ///< of Content::EdgeIndex: where receivers are along index_dim
     Space selects_from = SPACE_NONE;  ///< of a selection: whose positions they are
     bool starts_stale = false;        ///< an input whose halo rows differ from their owners' rows
     bool is_position = false;         ///< input positions: a halo row carries its image's shift

@@ -61,6 +61,7 @@ std::vector<AbstractPtr> apply_index_select(TraceBuilder& builder, Call& call) {
           kept_content(facts, dim));
     auto known = builder.facts(result);
     known.index_dim = facts.index_dim;
+    known.receiver_at = facts.receiver_at;
     builder.set_facts(result, known);
     return {result};
 }
@@ -138,6 +139,7 @@ std::vector<AbstractPtr> apply_index(TraceBuilder& builder, Call& call) {
     place(builder, call, result, dims, kept_content(facts, first));
     auto known = builder.facts(result);
     known.index_dim = facts.index_dim;
+    known.receiver_at = facts.receiver_at;
     builder.set_facts(result, known);
     return {result};
 }

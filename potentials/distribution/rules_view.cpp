@@ -99,6 +99,7 @@ void keep_content(TraceBuilder& builder, const AbstractPtr& input, const Abstrac
     after.is_position = before.is_position && after.placed_dim() >= 0;
     if (before.content == Content::EdgeIndex) {
         after.index_dim = -1;
+        after.receiver_at = before.receiver_at;
         const auto& tensor = output->probe[0].toTensor();
         for (std::size_t dim = 0; dim < after.dims.size(); ++dim)
             if (after.dims[dim].space == SPACE_NONE && tensor.size(dim) == 2)
@@ -108,8 +109,8 @@ void keep_content(TraceBuilder& builder, const AbstractPtr& input, const Abstrac
     builder.set_facts(output, after);
 }
 
-Content row_content(const TraceBuilder& builder, std::int64_t which) {
-    return which == builder.receiver_row() ? Content::Receiver : Content::Sender;
+Content row_content(const TensorFacts& edge_index, std::int64_t which) {
+    return which == edge_index.receiver_at ? Content::Receiver : Content::Sender;
 }
 
 std::vector<AbstractPtr> reshape_like(TraceBuilder& builder, Call& call) {
@@ -159,12 +160,13 @@ std::vector<AbstractPtr> apply_slice(TraceBuilder& builder, Call& call) {
     auto known = builder.facts(result);
     known.content = facts.content;
     known.index_dim = facts.index_dim;
+    known.receiver_at = facts.receiver_at;
     known.count = facts.count;
     known.selects_from = facts.selects_from;
     if (facts.content == Content::EdgeIndex && dim == facts.index_dim &&
         result->probe[0].toTensor().size(dim) != 2)
         known.content = result->probe[0].toTensor().size(dim) == 1
-                            ? row_content(builder, call.integer("start", 0))
+                            ? row_content(facts, call.integer("start", 0))
                             : Content::Data;
     builder.set_facts(result, known);
     return {result};
@@ -181,9 +183,10 @@ void place_piece(TraceBuilder& builder, const Call& call, const AbstractPtr& pie
     known.count = facts.count;
     known.selects_from = facts.selects_from;
     known.index_dim = dropped && dim < facts.index_dim ? facts.index_dim - 1 : facts.index_dim;
+    known.receiver_at = facts.receiver_at;
     const bool single = dropped || piece->probe[0].toTensor().size(dim) == 1;
     if (facts.content == Content::EdgeIndex && dim == facts.index_dim && single)
-        known.content = row_content(builder, position);
+        known.content = row_content(facts, position);
     builder.set_facts(piece, known);
 }
 
@@ -225,6 +228,20 @@ Content joined_content(TraceBuilder& builder, const std::vector<AbstractPtr>& te
     return content;
 }
 
+/// Receivers and senders put together again, in this order or the other, are an edge index.
+void note_edge_index(TraceBuilder& builder, const std::vector<AbstractPtr>& rows, int dim,
+                     const AbstractPtr& result) {
+    if (rows.size() != 2 || result->probe[0].toTensor().size(dim) != 2) return;
+    const auto first = builder.facts(rows[0]).content, second = builder.facts(rows[1]).content;
+    const bool receivers_first = first == Content::Receiver && second == Content::Sender;
+    if (!receivers_first && !(first == Content::Sender && second == Content::Receiver)) return;
+    auto known = builder.facts(result);
+    known.content = Content::EdgeIndex;
+    known.index_dim = dim;
+    known.receiver_at = receivers_first ? 0 : 1;
+    builder.set_facts(result, known);
+}
+
 std::vector<AbstractPtr> apply_cat(TraceBuilder& builder, Call& call) {
     const auto tensors = tensor_arguments(call);
     const bool stack = call.base == "stack";
@@ -260,6 +277,7 @@ std::vector<AbstractPtr> apply_cat(TraceBuilder& builder, Call& call) {
     auto known = builder.facts(result);
     if (known.content == Content::EdgeIndex) known.content = Content::AnyRow;
     builder.set_facts(result, known);
+    if (!along_rows) note_edge_index(builder, tensors, dim, result);
     return {result};
 }
 

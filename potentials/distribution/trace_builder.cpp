@@ -86,8 +86,8 @@ void TraceBuilder::refuse(const Call& call, const std::string& problem) {
 
 TraceBuilder::TraceBuilder(TracedProgram& traced,
                            const std::array<std::array<std::int64_t, 2>, 4>& extents,
-                           int receiver_row, const MLIPSpec& spec)
-    : traced_(traced), spec_(spec), operator_adapters_(spec_), receiver_row_(receiver_row) {
+                           const MLIPSpec& spec)
+    : traced_(traced), spec_(spec), operator_adapters_(spec_) {
     for (std::size_t space = 0; space < extents.size(); ++space)
         extents_[static_cast<Space>(space)] = extents[space];
     owned_count_ = new_value(extents[SPACE_OWNED][0], extents[SPACE_OWNED][1]);

@@ -41,7 +41,7 @@ class TraceBuilder {
     /// `extents[space][probe]` for the node, edge and owned spaces. Throws SpecError if an
     /// operator adapter of `spec` does not bind.
     TraceBuilder(TracedProgram& traced, const std::array<std::array<std::int64_t, 2>, 4>& extents,
-                 int receiver_row, const MLIPSpec& spec);
+                 const MLIPSpec& spec);
 
     /// A program input with its two probe values.
     AbstractPtr add_input(c10::IValue first, c10::IValue second, TensorFacts facts,
@@ -104,7 +104,6 @@ class TraceBuilder {
     const MLIPSpec& spec() const { return spec_; }
     OperatorAdapters& operator_adapters() { return operator_adapters_; }
     /// Row of edge_index that holds receivers.
-    int receiver_row() const { return receiver_row_; }
 
     /// Fill what depends on the finished trace: aliases, differentiability, widths.
     void finish();
@@ -129,7 +128,6 @@ class TraceBuilder {
     AbstractPtr rows_;             ///< an input that has one entry for each row
     AbstractPtr edges_;            ///< an input that has one entry for each edge
     bool edges_required_ = false;
-    int receiver_row_;
 };
 
 }  // namespace nvalchemi

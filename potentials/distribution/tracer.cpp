@@ -58,8 +58,8 @@ std::string formatted(const std::vector<AbstractPtr>& inputs) {
 class Tracer {
   public:
     Tracer(TracedProgram& traced, const std::array<std::array<std::int64_t, 2>, 4>& extents,
-           int receiver_row, const MLIPSpec& spec, const torch::jit::Module& module)
-        : builder_(traced, extents, receiver_row, spec), helpers_(spec, module) {}
+           const MLIPSpec& spec, const torch::jit::Module& module)
+        : builder_(traced, extents, spec), helpers_(spec, module) {}
 
     TraceBuilder& builder() { return builder_; }
     const HelperAdapters& helpers() const { return helpers_; }
@@ -311,7 +311,8 @@ class Tracer {
     std::set<const c10::ivalue::Object*> own_objects_;
 };
 
-TensorFacts facts_of_input(InputRole role, const torch::Tensor& tensor, const Probe& probe) {
+TensorFacts facts_of_input(InputRole role, const torch::Tensor& tensor, const Probe& probe,
+                           int receiver_row) {
     TensorFacts facts;
     facts.dims.resize(tensor.dim());
     const auto set_space = [&](std::int64_t extent, Space space) {
@@ -320,7 +321,8 @@ TensorFacts facts_of_input(InputRole role, const torch::Tensor& tensor, const Pr
     };
     switch (role) {
         case InputRole::SpeciesIndex:
-        case InputRole::SpeciesOneHot: set_space(probe.n_rows, SPACE_NODE); break;
+        case InputRole::SpeciesOneHot:
+        case InputRole::Charges: set_space(probe.n_rows, SPACE_NODE); break;
         case InputRole::OwnedMask:
             set_space(probe.n_rows, SPACE_NODE);
             facts.starts_stale = true;  // 0 on halo rows, 1 on their owners'
@@ -337,6 +339,7 @@ TensorFacts facts_of_input(InputRole role, const torch::Tensor& tensor, const Pr
             set_space(probe.n_edges, SPACE_EDGE);
             facts.content = Content::EdgeIndex;
             facts.index_dim = tensor.size(0) == 2 ? 0 : 1;
+            facts.receiver_at = receiver_row;
             break;
         case InputRole::NeighborMatrix: facts.content = Content::Sender; [[fallthrough]];
         case InputRole::NeighborMask:
@@ -367,11 +370,11 @@ std::vector<AbstractPtr> abstract_arguments(const ModelCard& card, TraceBuilder&
         const auto& left = first.inputs.bound[k];
         const auto& right = second.inputs.bound[k];
         if (left.value.isTensor())
-            values.push_back(
-                builder.add_input(left.value, right.value,
-                                  facts_of_input(left.spec->role, left.value.toTensor(), first),
-                                  left.spec->role == InputRole::SpeciesIndex ||
-                                      left.spec->role == InputRole::SpeciesOneHot));
+            values.push_back(builder.add_input(
+                left.value, right.value,
+                facts_of_input(left.spec->role, left.value.toTensor(), first, card.receiver_row),
+                left.spec->role == InputRole::SpeciesIndex ||
+                    left.spec->role == InputRole::SpeciesOneHot));
         else
             values.push_back(fixed_value(left.value));
     }
@@ -412,7 +415,7 @@ TracedProgram trace_model(const ModelCard& card, const torch::jit::Module& modul
                     {first.n_rows, second.n_rows},
                     {first.n_edges, second.n_edges},
                     {first.n_owned, second.n_owned}}},
-                  card.receiver_row, card.distribution(), module);
+                  card.distribution(), module);
     for (const auto& parameter : module.parameters()) tracer.builder().note_state(parameter);
     for (const auto& buffer : module.buffers()) tracer.builder().note_state(buffer);
     auto arguments = abstract_arguments(card, tracer.builder(), first, second);

@@ -25,6 +25,7 @@ INPUT_ROLES = (
     "edge_shifts",
     "edge_cell_shifts",
     "cell",
+    "setup_cell",
     "batch",
     "batch_pointer",
     "n_rows",
@@ -64,6 +65,7 @@ REFERENCE_KEYS = (
     "positions",
     "cell",
     "pbc",
+    "charges",
     "energy",
     "energies",
     "forces",
@@ -196,8 +198,9 @@ def _check_reference(reference):
         ("pbc", 3),
         ("stress", 3),
         ("energies", n),
+        ("charges", n),
     ):
-        if key in ("stress", "energies") and key not in reference:
+        if key in ("stress", "energies", "charges") and key not in reference:
             continue
         if len(reference.get(key, [])) != size or n == 0:
             raise CardError(f"/reference/{key}", reference.get(key), f"{size} entries, n >= 1")

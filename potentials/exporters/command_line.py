@@ -3,6 +3,7 @@
 
 import argparse
 import os
+import re
 import sys
 import time
 
@@ -25,6 +26,19 @@ def parser(description, default_name):
         help="archive to write; an existing file is replaced",
     )
     return result
+
+
+def archive_name(path, *parts):
+    """The name that a card bears: the stem of the checkpoint's file and what tells it apart."""
+    stem = os.path.splitext(os.path.basename(path))[0]
+    return re.sub(r"[^\w.+-]", "_", "_".join([stem, *parts]))
+
+
+def refuse_to_overwrite(checkpoint, output):
+    """Raise where the archive would replace the file that it is made from."""
+    both = os.path.exists(output) and os.path.exists(checkpoint)
+    if both and os.path.samefile(checkpoint, output):
+        raise ValueError(f"--output: {output} is the checkpoint itself; give another name")
 
 
 def write_and_check(module, card, path):

@@ -75,10 +75,11 @@ def neighbor_edges(atoms, cutoff):
     return i[order], j[order], shift[order], vector[order]
 
 
-def _role_values(card, atoms):
-    """Every role's natural value as tensors in the model's precision, leaves included."""
+def role_values(card, atoms, edges=None):
+    """Every role's natural value as tensors in the model's precision, leaves included; `edges` as
+    neighbor_edges() gives them, which it does by default."""
     dtype = DTYPES[card["dtype"]]
-    i, j, shift, vector = neighbor_edges(atoms, card["cutoff"])
+    i, j, shift, vector = edges or neighbor_edges(atoms, card["cutoff"])
     forward = card["edges"]["sender_row"] == 1
     rows = (i, j) if forward else (j, i)
     sign = 1 if forward else -1
@@ -100,6 +101,8 @@ def _role_values(card, atoms):
         "edge_shifts": real(sign * shift @ cell),
         "edge_cell_shifts": real(sign * shift),
         "cell": real(cell),
+        "setup_cell": real(cell),
+        **({"charges": real(atoms["charges"])} if "charges" in atoms else {}),
         "batch": torch.zeros(n, dtype=torch.int64),
         "batch_pointer": torch.tensor([0, n]),
         "n_rows": torch.tensor(n),
@@ -183,33 +186,72 @@ def evaluate(module, card, atoms):
         return _evaluate(module, card, atoms)
 
 
-def _evaluate(module, card, atoms):
-    values = _role_values(card, atoms)
-    counts = {"rows": len(atoms["symbols"]), "edges": values["edge_index"].shape[1]}
+def differentiable_input(card, values):
+    """The leaf that forces are derivatives with respect to."""
     leaf = values["edge_vectors" if card["forces"] == "edge_vectors" else "positions"]
-    leaf.requires_grad_(True)
+    return leaf.requires_grad_(True)
+
+
+def forward_arguments(card, values):
+    """What the model's forward takes, made from role_values()."""
+    counts = {"rows": len(values["species_index"]), "edges": values["edge_index"].shape[1]}
     dtype = DTYPES[card["dtype"]]
     data = {k: _argument(e, values, counts, dtype) for k, e in card["inputs"].items()}
-    arguments = (
-        [data]
-        if card["forward"]["style"] == "dict"
-        else [
-            data if a["role"] == "dict" else _argument(a, values, counts, dtype)
-            for a in card["forward"]["arguments"]
-        ]
-    )
-    returned = module(*arguments)
+    if card["forward"]["style"] == "dict":
+        return [data]
+    return [
+        data if a["role"] == "dict" else _argument(a, values, counts, dtype)
+        for a in card["forward"]["arguments"]
+    ]
+
+
+def _evaluate(module, card, atoms):
+    values = role_values(card, atoms)
+    leaf = differentiable_input(card, values)
+    further = _further_leaves(card, values)
+    returned = module(*forward_arguments(card, values))
     output = {e["role"]: returned[k] for k, e in card["outputs"].items()}
     energies = output["atomic_energies"].reshape(-1)
     result = {"energy": energies.sum().item(), "energies": energies}
     if card["forces"] == "model":
         result["forces"] = output["forces"]
+        if "virial" in output and all(atoms["pbc"]):
+            volume = abs(np.linalg.det(np.asarray(atoms["cell"])))
+            result["stress"] = -output["virial"].reshape(3, 3) / volume
     else:
-        (gradient,) = torch.autograd.grad(energies.sum(), leaf)
+        gradient, *others = torch.autograd.grad(
+            energies.sum(), [leaf, *(leaf for _, leaf in further)], allow_unused=True
+        )
+        gradient = torch.zeros_like(leaf) if gradient is None else gradient
         result.update(_forces_and_stress(card, values, gradient, atoms))
+        _add_lattice(result, further, others, atoms)
     return {
         k: np.asarray(v.detach().double() if torch.is_tensor(v) else v) for k, v in result.items()
     }
+
+
+def _further_leaves(card, values):
+    """(role, leaf) of what a model of edge vectors depends on besides: its card says
+    requires_grad for positions or cell."""
+    if card["forces"] != "edge_vectors":
+        return []
+    roles = [e["role"] for e in card["inputs"].values() if e.get("requires_grad")]
+    return [
+        (role, values[role].requires_grad_(True)) for role in ("positions", "cell") if role in roles
+    ]
+
+
+def _add_lattice(result, further, gradients, atoms):
+    """dE/dstrain = sum of r (x) g over edges + sum of x (x) g over atoms + h^T dE/dh."""
+    volume = abs(np.linalg.det(np.asarray(atoms["cell"])))
+    for (role, leaf), gradient in zip(further, gradients, strict=True):
+        if gradient is None:
+            continue
+        if role == "positions":
+            result["forces"] = result["forces"] - gradient
+        if "stress" in result:
+            moment = leaf.detach().T @ gradient
+            result["stress"] = result["stress"] + (moment + moment.T) / (2 * volume)
 
 
 def _forces_and_stress(card, values, gradient, atoms):

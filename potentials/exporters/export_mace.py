@@ -14,7 +14,6 @@ atoms' energies of the chosen head. The plugin differentiates and finds the exch
 import contextlib
 import io
 import os
-import re
 import warnings
 
 # e3nn 0.4.4 reads its own constants in a way that torch 2.6 and later refuse without this.
@@ -23,10 +22,10 @@ warnings.filterwarnings("ignore", message=".*TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
 
 try:
     import torch
-    from ase import Atoms
     from ase.data import chemical_symbols
+    from ase_numbers import calculator_numbers
     from card import DTYPES, make_card
-    from command_line import parser, run, write_and_check
+    from command_line import archive_name, parser, refuse_to_overwrite, run, write_and_check
     from e3nn.util.jit import compile_mode
     from e3nn.util.jit import script as script_e3nn
     from evaluate import add_reference, default_precision, reference_structure
@@ -131,22 +130,12 @@ def script_network(model, head):
         mace.modules.blocks.mask_head = original
 
 
-def calculator_numbers(model, head, dtype_name, atoms):
+def reference_numbers(model, head, dtype_name, atoms):
     """Energy, energies, forces and stress of a structure from mace's own calculator, with torch's
     default precision that of the model, as in mace's training: pair repulsion depends on it."""
-    ase_atoms = Atoms(
-        atoms["symbols"], positions=atoms["positions"], cell=atoms["cell"], pbc=atoms["pbc"]
-    )
-    ase_atoms.calc = MACECalculator(
-        models=[model], device="cpu", default_dtype=dtype_name, head=head
-    )
+    calculator = MACECalculator(models=[model], device="cpu", default_dtype=dtype_name, head=head)
     with default_precision(DTYPES[dtype_name]):
-        return {
-            "energy": ase_atoms.get_potential_energy(),
-            "energies": ase_atoms.get_potential_energies(),
-            "forces": ase_atoms.get_forces(),
-            "stress": ase_atoms.get_stress(voigt=False),
-        }
+        return calculator_numbers(calculator, atoms)
 
 
 def network_card(name, model, dtype_name):
@@ -171,9 +160,7 @@ def network_card(name, model, dtype_name):
 
 def card_name(path, heads, head, dtype_name):
     """The file's stem, the head where there are several, and the precision."""
-    stem = os.path.splitext(os.path.basename(path))[0]
-    parts = [stem, head, dtype_name] if len(heads) > 1 else [stem, dtype_name]
-    return re.sub(r"[^\w.+-]", "_", "_".join(parts))
+    return archive_name(path, *([head, dtype_name] if len(heads) > 1 else [dtype_name]))
 
 
 def main(arguments=None):
@@ -188,14 +175,13 @@ def main(arguments=None):
     )
     options = options.parse_args(arguments)
     path = options.checkpoint
-    if os.path.exists(options.output) and os.path.samefile(path, options.output):
-        raise ValueError(f"--output: {options.output} is the checkpoint itself; give another name")
+    refuse_to_overwrite(path, options.output)
     model = load_model(path, DTYPES[options.dtype])
     index, head = choose_head(model, options.head)
     name = card_name(path, getattr(model, "heads", None) or [head], head, options.dtype)
     card = network_card(name, model, options.dtype)
     atoms = reference_structure(card["species"])
-    add_reference(card, atoms, calculator_numbers(model, head, options.dtype, atoms))
+    add_reference(card, atoms, reference_numbers(model, head, options.dtype, atoms))
     write_and_check(script_network(model, index), card, options.output)
 
 

@@ -16,10 +16,10 @@ import warnings
 try:
     import sevenn.util
     import torch
-    from ase import Atoms
     from ase.data import chemical_symbols
+    from ase_numbers import calculator_numbers
     from card import DTYPES, make_card
-    from command_line import parser, run, write_and_check
+    from command_line import archive_name, parser, refuse_to_overwrite, run, write_and_check
     from e3nn.util.jit import compile_mode
     from e3nn.util.jit import script as script_e3nn
     from evaluate import add_reference, reference_structure
@@ -35,6 +35,7 @@ PACKAGED = {
     "7net-0": "sevennet_0",
     "7net-0_22may2024": "sevennet_0_22may2024",
     "7net-l3i5": "sevennet_l3i5",
+    "7net-mf-0": "sevennet_mf_0",
 }
 
 
@@ -59,7 +60,21 @@ class OneHotEmbedding(torch.nn.Module):
         return data
 
 
-def load_network(model, dtype):
+def fix_modal(model, network, modal):
+    """Let a network trained on several fidelities compute the chosen one, or say what it has."""
+    modals = sorted(network.modal_map or {})
+    if modals and modal not in modals:
+        given = f"got '{modal}'" if modal else "not given"
+        raise ValueError(f"--modal: {given}, expected one of {', '.join(modals)} for '{model}'")
+    if modal and not modals:
+        raise ValueError(
+            f"--modal: got '{modal}', but '{model}' knows one fidelity alone; leave the option out"
+        )
+    if modal:
+        network.prepare_modal_deploy(modal)
+
+
+def load_network(model, dtype, modal=None):
     """Return (network, config) of a checkpoint on the CPU. Single-precision weights are widened
     exactly, so that a float64 network is the trained one evaluated with less rounding."""
     if model.lower() not in PACKAGED and not os.path.isfile(model):
@@ -71,12 +86,7 @@ def load_network(model, dtype):
         warnings.simplefilter("ignore")  # the package advertises GPU accelerators
         checkpoint = sevenn.util.load_checkpoint(model)
         network = checkpoint.build_model()
-    if network.modal_map:
-        raise ValueError(
-            f"--model: '{model}' is a multi-fidelity model with the modalities "
-            f"{', '.join(network.modal_map)}; this exporter takes single-fidelity "
-            "models"
-        )
+    fix_modal(model, network, modal)
     embedding = network._modules["onehot_idx_to_onehot"]
     keys = (
         embedding.key_x,
@@ -94,7 +104,7 @@ def load_network(model, dtype):
     return network.to(dtype).eval(), checkpoint.config
 
 
-def package_calculator(network, config, dtype):
+def package_calculator(network, config, dtype, modal=None):
     """The package's own ASE calculator around `network`, in `dtype`."""
     network.type_map, network.cutoff = config["_type_map"], config["cutoff"]
 
@@ -114,21 +124,7 @@ def package_calculator(network, config, dtype):
         os.environ.pop(switch, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Calculator(network, file_type="model_instance", device="cpu")
-
-
-def calculator_numbers(calculator, atoms):
-    """Energy, energies, forces and stress of a structure, as the package computes them."""
-    ase_atoms = Atoms(
-        atoms["symbols"], positions=atoms["positions"], cell=atoms["cell"], pbc=atoms["pbc"]
-    )
-    ase_atoms.calc = calculator
-    return {
-        "energy": ase_atoms.get_potential_energy(),
-        "energies": ase_atoms.get_potential_energies(),
-        "forces": ase_atoms.get_forces(),
-        "stress": ase_atoms.get_stress(voigt=False),
-    }
+        return Calculator(network, file_type="model_instance", device="cpu", modal=modal)
 
 
 def network_card(name, config, dtype_name):
@@ -167,13 +163,18 @@ def main(arguments=None):
     options.add_argument(
         "--model", default="7net-0", help=f"{', '.join(PACKAGED)}, or the path of a checkpoint file"
     )
+    options.add_argument(
+        "--modal", help="the fidelity, for a model trained on several (7net-mf-0: PBE or R2SCAN)"
+    )
     options = options.parse_args(arguments)
-    dtype = DTYPES[options.dtype]
-    network, config = load_network(options.model, dtype)
-    stem = PACKAGED.get(options.model.lower(), os.path.splitext(os.path.basename(options.model))[0])
-    card = network_card(f"{stem}_{options.dtype}", config, options.dtype)
+    dtype, modal = DTYPES[options.dtype], options.modal
+    refuse_to_overwrite(options.model, options.output)
+    network, config = load_network(options.model, dtype, modal)
+    stem = PACKAGED.get(options.model.lower(), options.model)
+    name = archive_name(stem, *([modal, options.dtype] if modal else [options.dtype]))
+    card = network_card(name, config, options.dtype)
     atoms = reference_structure(card["species"])
-    numbers = calculator_numbers(package_calculator(network, config, dtype), atoms)
+    numbers = calculator_numbers(package_calculator(network, config, dtype, modal), atoms)
     add_reference(card, atoms, numbers)
     write_and_check(script_network(network), card, options.output)
 

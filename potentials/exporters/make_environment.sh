@@ -2,19 +2,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Makes the Python environment that an exporter needs, once, in a per-user cache, and tells the build of it.
 #
-#   bash potentials/exporters/make_environment.sh sevennet|mace
+#   bash potentials/exporters/make_environment.sh sevennet|mace|nequip|orb|d3
 #
 #     sevennet   Python torch, sevenn and e3nn: a download of 2 to 3 GB, 5.2 GB on disk; also for networks of
 #                your own
 #     mace       the same, and mace-torch with the older e3nn that it needs, 60 MB on disk
+#     nequip     the same, and nequip with nequip-allegro, 45 MB on disk
+#     orb        the same, and orb-models, 110 MB on disk
+#     d3         the same torch, and torch-dftd, 2 MB on disk
 #
-# Afterwards nvalchemi-export-sevennet or nvalchemi-export-mace of the build folder works. What can be set
-# beforehand is listed in cmake/setup/environment.sh.
+# Afterwards the command nvalchemi-export-<that name> of the build folder works. What can be set beforehand
+# is listed in cmake/setup/environment.sh.
 set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/../../cmake/setup/environment.sh"
 
-usage() { sed -n '/^#   bash/,/^# beforehand/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '/^#   bash/,/^# is listed/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 # tell_build VARIABLE: an existing build folder learns which Python it is; without one, the user does.
 tell_build() {
@@ -30,10 +33,10 @@ case "${1:-}" in
         nvalchemi_phase "Export environment" nvalchemi_export_env
         tell_build NVALCHEMI_EXPORT_PYTHON
         ;;
-    mace)
-        nvalchemi_phase "Export environment of MACE" nvalchemi_export_mace_env
-        tell_build NVALCHEMI_EXPORT_MACE_PYTHON
+    mace | nequip | orb | d3)
+        nvalchemi_phase "Export environment of $1" nvalchemi_export_family_env "$1"
+        tell_build "$(nvalchemi_family_variable "$1")"
         ;;
     -h | --help) usage ;;
-    *) nvalchemi_fail "got '${1:-}', expected sevennet, mace or --help" ;;
+    *) nvalchemi_fail "got '${1:-}', expected sevennet, mace, nequip, orb, d3 or --help" ;;
 esac

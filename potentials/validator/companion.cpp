@@ -18,10 +18,11 @@ WholeSystem companion_system(const ModelCard& card) {
         // in cutoffs; two neighbours on each side
         const double place[3] = {0.4 * atom, 0.12 * (atom % 2), 0.07 * (atom % 3)};
         for (const double coordinate : place) system.positions.push_back(coordinate * card.cutoff);
+        system.charges.push_back(atom % 3 == 0 ? 0.9 : -0.6);
         system.species.push_back(std::min(atom % 3 * (species / 2), species - 1));
     }
     for (int axis = 0; axis < 3; ++axis) {
-        system.cell[4 * axis] = 20 * card.cutoff;
+        system.cell[4 * axis] = 7 * card.cutoff;
         system.periodic[axis] = false;
     }
     return system;

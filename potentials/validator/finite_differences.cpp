@@ -61,6 +61,7 @@ void strain(WholeSystem& system, int a, int b, double h) {
         x[a] += 0.5 * h * before[b];
         x[b] += 0.5 * h * before[a];
     };
+    if (!system.setup_cell) std::copy_n(system.cell, 9, system.setup_cell.emplace().begin());
     for (int k = 0; k < 3; ++k) apply(&system.cell[3 * k]);
     for (std::int64_t atom = 0; atom < system.size(); ++atom) apply(&system.positions[3 * atom]);
 }

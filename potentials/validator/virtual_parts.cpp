@@ -28,6 +28,7 @@ class Collection {
             sums.forces[3 * part.atom_of_row[k / 3] + k % 3] += evaluation.row_forces[k];
         double virial[9] = {0};
         if (evaluation.has_model_virial) std::copy_n(evaluation.virial, 9, virial);
+        for (int k = 0; k < 9; ++k) virial[k] += evaluation.lattice_virial[k];
         add_edges(evaluation.edge_gradients, part, virial);
         for (int k = 0; k < 6; ++k) sums.virial[k] += virial[kVoigt[k]];
         for (const auto& [key, extra] : evaluation.extras) add_extra(key, extra, part, rank);
@@ -51,9 +52,9 @@ class Collection {
         }
     }
 
-    void add_extra(const std::string& key, const Evaluation::Extra& extra, const RankPart& part,
+    void add_extra(const std::string& key, const ExtraOutput& extra, const RankPart& part,
                    int rank) {
-        auto& whole = result_.extras[key];
+        auto& whole = result_.sums.extras[key];
         whole.per_node = extra.per_node;
         whole.width = extra.width;
         const auto width = static_cast<std::size_t>(extra.width);
@@ -85,6 +86,8 @@ VirtualParts make_virtual_parts(const WholeSystem& system, const ModelCard& card
     SampleStructure structure;
     structure.species = system.species;
     structure.positions = system.positions;
+    structure.charges = system.charges;
+    structure.setup_cell = system.setup_cell;
     std::copy_n(system.cell, 9, structure.cell);
     structure.edges = neighbor_search(system.positions, system.cell, system.periodic, card.cutoff);
     return split(std::move(structure), card, owners, ranks);

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,18 @@ template <class ViewType, typename T> void upload(ViewType &view, const std::vec
   Kokkos::deep_copy(part, HostNumbers<T>(const_cast<T *>(numbers.data()), numbers.size()));
 }
 
+// positions of `count` atoms, in a view as LAMMPS keeps them
+
+template <class ViewType> ViewType upload_positions(const double *const *x, int count)
+{
+  ViewType positions("nvalchemi::positions", count);
+  const auto host = Kokkos::create_mirror_view(positions);
+  for (int i = 0; i < count; ++i)
+    for (int k = 0; k < 3; ++k) host(i, k) = x[i][k];
+  Kokkos::deep_copy(positions, host);
+  return positions;
+}
+
 // the first places of a view to the numbers that are there
 
 template <class ViewType, typename T> void download(std::vector<T> &numbers, const ViewType &view)
@@ -52,6 +65,22 @@ void download(std::vector<T> &numbers, const ViewType &view, std::int64_t count)
 {
   numbers.resize(count);
   if (count > 0) download(numbers, view);
+}
+
+// place of the first number that is not finite, -1 if there is none
+
+template <class DeviceType> std::int64_t first_bad(const double *numbers, std::int64_t count)
+{
+  if (!numbers) return -1;
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  Kokkos::parallel_reduce(
+      "nvalchemi::first_bad",
+      Kokkos::RangePolicy<DeviceType, Kokkos::IndexType<std::int64_t>>(0, count),
+      KOKKOS_LAMBDA(const std::int64_t k, std::int64_t &least) {
+        if (!Kokkos::isfinite(numbers[k]) && k < least) least = k;
+      },
+      Kokkos::Min<std::int64_t>(first));
+  return first < count ? first : -1;
 }
 
 }    // namespace LAMMPS_NS

@@ -19,7 +19,8 @@ std::string write_stamp(const BuildStamp &stamp)
        << "imageint_bytes " << stamp.imageint_bytes << "\n"
        << "bigint_bytes " << stamp.bigint_bytes << "\n"
        << "kokkos " << (stamp.kokkos ? "yes" : "no") << "\n"
-       << "mpi_family " << stamp.mpi_family << "\n";
+       << "mpi_family " << stamp.mpi_family << "\n"
+       << "torch_version " << stamp.torch_version << "\n";
   return text.str();
 }
 
@@ -33,7 +34,7 @@ bool read_stamp(const std::string &text, BuildStamp &stamp)
   while (words >> key >> value) fields[key] = value;
 
   for (const char *name : {"package_version", "lammps_version", "tagint_bytes", "imageint_bytes",
-                           "bigint_bytes", "kokkos", "mpi_family"})
+                           "bigint_bytes", "kokkos", "mpi_family", "torch_version"})
     if (!fields.count(name)) return false;
 
   stamp.package_version = fields["package_version"];
@@ -43,6 +44,7 @@ bool read_stamp(const std::string &text, BuildStamp &stamp)
   stamp.bigint_bytes = std::atoi(fields["bigint_bytes"].c_str());
   stamp.kokkos = fields["kokkos"] == "yes";
   stamp.mpi_family = fields["mpi_family"];
+  stamp.torch_version = fields["torch_version"];
   return true;
 }
 

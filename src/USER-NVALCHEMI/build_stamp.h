@@ -19,7 +19,8 @@ struct BuildStamp {
   int imageint_bytes = 0;
   int bigint_bytes = 0;
   bool kokkos = false;
-  std::string mpi_family;    // "mpich", "openmpi" or "stubs": builds of one family share an ABI
+  std::string mpi_family;       // "mpich", "openmpi" or "stubs": builds of one family share an ABI
+  std::string torch_version;    // of LibTorch, for example "2.11.0"
   bool operator==(const BuildStamp &) const = default;
 };
 

@@ -77,7 +77,10 @@ class Contribution {
 
   virtual const double *rows_on_host() = 0;
 
-  bool sees_edges() const { return !evaluation_->gives_row_forces(); }
+  // of forces: from edges, from rows, or from both
+
+  bool sees_rows() const { return evaluation_->gives_row_forces(); }
+  bool sees_edges() const { return !sees_rows() || evaluation_->has_lattice_virial; }
   static bool wants_row_virials(const ResultTargets &targets)
   {
     return targets.vatom || (targets.record && targets.record_virials);
@@ -91,6 +94,7 @@ class Contribution {
  private:
   void add_all_virial(double virial[6]);
   void fill_record(const ResultTargets &targets, int nlocal);
+  void record_outputs(NvalchemiContribution &record, int nlocal) const;
 };
 
 }    // namespace LAMMPS_NS

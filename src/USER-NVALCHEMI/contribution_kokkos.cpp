@@ -84,7 +84,7 @@ template <class DeviceType>
 void ContributionKokkos<DeviceType>::scatter_to_atoms(const ResultTargets &targets)
 {
   const auto f = atom_.k_f.template view<DeviceType>();
-  if (!sees_edges()) {
+  if (this->sees_rows()) {
     const double factor = force_;
     const double *const forces = results_.row_forces;
     const auto atom_of_row = graph_.atom_of_row();
@@ -94,8 +94,8 @@ void ContributionKokkos<DeviceType>::scatter_to_atoms(const ResultTargets &targe
           for (int k = 0; k < 3; ++k)
             f(atom_of_row(row), k) += factor * forces[3 * std::int64_t(row) + k];
         });
-    return;
   }
+  if (!sees_edges()) return;
 
   EdgeSums<DeviceType> sums = edge_sums(graph_, graph_.senders_by_atom(), results_);
   sums.energy = energy_;
@@ -138,9 +138,10 @@ nvalchemi::RowBlock ContributionKokkos<DeviceType>::scatter_to_rows(const Result
   block.width = width_;
   block.cuda_device = graph.cuda_device;
 
+  const bool sees_rows = this->sees_rows();
+  const double *const forces = results_.row_forces;
+  const double factor = force_;
   if (!sees_edges()) {
-    const double factor = force_;
-    const double *const forces = results_.row_forces;
     Kokkos::parallel_for(
         "nvalchemi::row_forces_to_rows", all_rows, KOKKOS_LAMBDA(const int row) {
           for (int k = 0; k < width; ++k)
@@ -160,7 +161,9 @@ nvalchemi::RowBlock ContributionKokkos<DeviceType>::scatter_to_rows(const Result
       "nvalchemi::add_edges_to_rows", all_rows, KOKKOS_LAMBDA(const int row) {
         TargetSum sum = {};
         sums.add(row < n_owned ? row : -1, row, sum);
-        for (int k = 0; k < 3; ++k) rows(row * width + k) = sum.force[k];
+        for (int k = 0; k < 3; ++k)
+          rows(row * width + k) =
+              sum.force[k] + (sees_rows ? factor * forces[3 * std::int64_t(row) + k] : 0.0);
         for (int k = 0; sums.virial && k < 6; ++k) rows(row * width + vatom_at + k) = sum.virial[k];
         for (int k = 0; sums.centroid && k < 9; ++k)
           rows(row * width + cvatom_at + k) = sum.centroid[k];

@@ -18,6 +18,7 @@ struct CudaRuntime {
   int (*copy)(void *, const void *, std::size_t, int) = nullptr;
   int (*set_device)(int) = nullptr;
   int (*count_devices)(int *) = nullptr;
+  int (*memory)(std::size_t *, std::size_t *) = nullptr;    // free and in all, of the current GPU
   const char *(*error_text)(int) = nullptr;
 };
 
@@ -38,6 +39,7 @@ CudaRuntime find_runtime()
       reinterpret_cast<decltype(runtime.set_device)>(dlsym(library, "cudaSetDevice"));
   runtime.count_devices =
       reinterpret_cast<decltype(runtime.count_devices)>(dlsym(library, "cudaGetDeviceCount"));
+  runtime.memory = reinterpret_cast<decltype(runtime.memory)>(dlsym(library, "cudaMemGetInfo"));
   runtime.error_text =
       reinterpret_cast<decltype(runtime.error_text)>(dlsym(library, "cudaGetErrorString"));
   return runtime;
@@ -103,6 +105,18 @@ int cuda_device_count()
   const CudaRuntime &runtime = cuda_runtime();
   if (!runtime.count_devices || runtime.count_devices(&count) != 0) return 0;
   return count;
+}
+
+/* ---------------------------------------------------------------------- */
+
+GpuMemory cuda_memory(int device)
+{
+  std::size_t unused = 0, total = 0;
+  const CudaRuntime &runtime = cuda_runtime();
+  if (!runtime.memory || !runtime.set_device || runtime.set_device(device) != 0 ||
+      runtime.memory(&unused, &total) != 0)
+    return {};
+  return {double(total - unused), double(total)};
 }
 
 /* ---------------------------------------------------------------------- */

@@ -32,6 +32,14 @@ class CudaStaging {
 
 int cuda_device_count();
 
+// bytes of a GPU's memory in use, by any process, and in all; {0, 0} if the runtime cannot tell
+
+struct GpuMemory {
+  double used = 0.0, total = 0.0;
+};
+
+GpuMemory cuda_memory(int device);
+
 // "GPU-1f0f4a2c-..." as nvidia-smi prints it; empty if there is no driver or no such GPU
 
 std::string cuda_device_uuid(int device);

@@ -29,6 +29,7 @@ struct AtomRecord {
   int species;
   int in_group;
   double x[3];
+  double charge;
   double face_distance;
   double energy;
   double f[3];
@@ -82,6 +83,7 @@ std::vector<AtomRecord> local_records(LAMMPS *lmp, PairNvalchemi *pair, int grou
     record.species = species;
     record.in_group = (atom->mask[i] & groupbit) != 0;
     for (int k = 0; k < 3; k++) record.x[k] = atom->x[i][k] * length;
+    if (atom->q_flag) record.charge = atom->q[i];
     const double distance = mine.face_distance(atom->x[i]);
     record.face_distance = distance < 0.0 ? -1.0 : distance * length;
     if (has_record) {
@@ -168,8 +170,32 @@ std::vector<nvalchemi::RunPart> gather_parts(LAMMPS *lmp, PairNvalchemi *pair, b
   return gather_records(lmp, std::vector<nvalchemi::RunPart>{part}, counts);
 }
 
-void add_atom(const AtomRecord &record, int owner, bool has_virials, bool has_record,
-              GatheredSystem &gathered)
+// further outputs of all ranks; `place`: where the records of the ranks, one after the other, go
+
+void gather_outputs(LAMMPS *lmp, PairNvalchemi *pair, const std::vector<std::size_t> &place,
+                    nvalchemi::ExtraOutputs &outputs)
+{
+  for (const auto &[key, mine] : pair->contribution().outputs) {
+    std::vector<double> values;
+    if (!mine.per_node) values = mine.values;
+    for (int i = 0; mine.per_node && i < lmp->atom->nlocal; i++)
+      if (pair->model_species(lmp->atom->type[i]) >= 0)
+        values.insert(values.end(), &mine.values[i * mine.width],
+                      &mine.values[i * mine.width] + mine.width);
+    std::vector<int> counts;
+    const auto all = gather_records(lmp, values, counts);
+    auto &output = outputs[key];
+    output.per_node = mine.per_node;
+    output.width = mine.width;
+    output.values = all;
+    if (!mine.per_node || all.size() != place.size() * mine.width) continue;
+    for (std::size_t k = 0; k < place.size(); k++)
+      std::copy_n(&all[k * mine.width], mine.width, &output.values[place[k] * mine.width]);
+  }
+}
+
+void add_atom(const AtomRecord &record, int owner, bool has_charges, bool has_virials,
+              bool has_record, GatheredSystem &gathered)
 {
   auto &atoms = gathered.atoms;
   atoms.ids.push_back(record.tag);
@@ -178,6 +204,7 @@ void add_atom(const AtomRecord &record, int owner, bool has_virials, bool has_re
   atoms.seen.push_back(record.seen);
   atoms.system.species.push_back(record.species);
   atoms.system.positions.insert(atoms.system.positions.end(), record.x, record.x + 3);
+  if (has_charges) atoms.system.charges.push_back(record.charge);
   gathered.in_group.push_back(record.in_group != 0);
   if (!has_record) return;
   auto &found = gathered.decomposed;
@@ -227,6 +254,8 @@ GatheredSystem LAMMPS_NS::gather_system(LAMMPS *lmp, PairNvalchemi *pair, int gr
       gather_records(lmp, local_records(lmp, pair, groupbit, has_record), gathered.counts);
   gathered.parts = gather_parts(lmp, pair, has_record);
   copy_box(lmp, pair->angstrom_per_length(), gathered.atoms.system);
+  std::copy_n(pair->parts().graph.setup_cell(), 9,
+              gathered.atoms.system.setup_cell.emplace().begin());
   if (has_record) sum_global_parts(lmp, pair, gathered.decomposed);
 
   // the same on all ranks, as far as they have atoms
@@ -244,8 +273,10 @@ GatheredSystem LAMMPS_NS::gather_system(LAMMPS *lmp, PairNvalchemi *pair, int gr
   gathered.place.resize(order.size());
   for (std::size_t at = 0; at < order.size(); at++) {
     gathered.place[order[at]] = at;
-    add_atom(records[order[at]], owners[order[at]], has_virials != 0, has_record, gathered);
+    add_atom(records[order[at]], owners[order[at]], lmp->atom->q_flag != 0, has_virials != 0,
+             has_record, gathered);
   }
+  if (has_record) gather_outputs(lmp, pair, gathered.place, gathered.decomposed.extras);
   return gathered;
 }
 

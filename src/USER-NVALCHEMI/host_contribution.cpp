@@ -76,12 +76,11 @@ void HostContribution::add_edge(std::int64_t edge, const EdgeEnd &receiver,
 void HostContribution::scatter_to_atoms(const ResultTargets &targets)
 {
   const nvalchemi::AtomGraph &graph = graph_.graph();
-  if (!sees_edges()) {
+  if (sees_rows())
     for (std::int64_t row = 0; row < graph.n_rows; ++row)
       for (int k = 0; k < 3; ++k)
         targets.f[graph_.atom_of_row(row)][k] += force_ * evaluation_->row_forces[3 * row + k];
-    return;
-  }
+  if (!sees_edges()) return;
   const auto end_at = [&](int i) {
     return EdgeEnd{targets.f[i], targets.vatom ? targets.vatom[i] : nullptr,
                    targets.cvatom ? targets.cvatom[i] : nullptr};
@@ -104,12 +103,11 @@ nvalchemi::RowBlock HostContribution::scatter_to_rows(const ResultTargets &targe
   block.rows = graph.n_rows;
   block.width = width_;
 
-  if (!sees_edges()) {
+  if (sees_rows())
     for (std::int64_t row = 0; row < graph.n_rows; ++row)
       for (int k = 0; k < 3; ++k)
         rows_[row * width_ + k] = force_ * evaluation_->row_forces[3 * row + k];
-    return block;
-  }
+  if (!sees_edges()) return block;
   const auto end_at = [&](std::int64_t row) {
     double *values = &rows_[row * width_];
     return EdgeEnd{values, wants_row_virials(targets) ? values + VATOM_AT : nullptr,

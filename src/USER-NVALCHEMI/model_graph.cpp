@@ -18,6 +18,7 @@ GraphSettings LAMMPS_NS::graph_settings(const nvalchemi::ModelCard &card,
   settings.wants_shifts =
       settings.folded && (card.find_input(nvalchemi::InputRole::EdgeShifts) ||
                           card.find_input(nvalchemi::InputRole::EdgeCellShifts));
+  settings.wants_charges = card.find_input(nvalchemi::InputRole::Charges) != nullptr;
   const nvalchemi::MLIPSpec &spec = card.distribution();
   settings.all_rows = spec.distribution.policy.kind == nvalchemi::PolicyKind::GraphParallel;
   settings.replicates_geometry = settings.all_rows && spec.gp_replicate_geometry;
@@ -40,6 +41,21 @@ void ModelGraph::place_ghosts(const std::vector<std::int64_t> &rows, std::int64_
 
 /* ---------------------------------------------------------------------- */
 
+void ModelGraph::cell_of(const double *h, double cell[9]) const
+{
+  const double rows[9] = {h[0], 0.0, 0.0, h[5], h[1], 0.0, h[4], h[3], h[2]};
+  for (int k = 0; k < 9; ++k) cell[k] = settings_.angstrom_per_length * rows[k];
+}
+
+/* ---------------------------------------------------------------------- */
+
+void ModelGraph::take_setup_cell(const double *h)
+{
+  cell_of(h, setup_cell_);
+}
+
+/* ---------------------------------------------------------------------- */
+
 const nvalchemi::AtomGraph &ModelGraph::update(const AtomView &atoms, const double *h)
 {
   if (atoms.nlocal != nlocal_ || atoms.nall != nall_)
@@ -47,10 +63,9 @@ const nvalchemi::AtomGraph &ModelGraph::update(const AtomView &atoms, const doub
                              std::to_string(atoms.nall) + " owned and ghost atoms, expected " +
                              std::to_string(nall_) + ". Use a plain 'run' (not 'pre no')");
 
-  const double scale = settings_.angstrom_per_length;
   graph_ = {};
-  const double cell[9] = {h[0], 0.0, 0.0, h[5], h[1], 0.0, h[4], h[3], h[2]};
-  for (int k = 0; k < 9; ++k) graph_.cell[k] = scale * cell[k];
+  cell_of(h, graph_.cell);
+  graph_.setup_cell = setup_cell_;
 
   graph_.n_owned = n_owned_;
   graph_.n_rows = static_cast<std::int64_t>(atom_of_row_.size());

@@ -29,13 +29,18 @@ namespace LAMMPS_NS {
 class NeighList;
 
 // LAMMPS's atoms on this rank, as they are now; the arrays of the host, which a graph in Kokkos's
-// memory does not look at
+// memory does not look at, unless they are displaced
 
 struct AtomView {
   int nlocal = 0;
   int nall = 0;    // owned and ghost atoms
   const double *const *x = nullptr;
   const int *type = nullptr;
+  const double *q = nullptr;    // null: the atom style has no charges
+
+  // `x` are not LAMMPS's own positions, or LAMMPS may have others elsewhere
+
+  bool displaced = false;
 };
 
 // what the model wants to see
@@ -43,6 +48,7 @@ struct AtomView {
 struct GraphSettings {
   bool folded = true;
   bool wants_shifts = false;    // edge_shift and edge_cell_shift
+  bool wants_charges = false;
 
   // policy graph_parallel: one row for each atom of the system, also for those that no ghost shows
 
@@ -103,6 +109,11 @@ class ModelGraph {
 
   virtual void replicate(const AtomView &, nvalchemi::HaloExchange &) {}
 
+  // the cell, in Angstrom, that numbers of wave vectors or mesh points follow until the next call
+
+  void take_setup_cell(const double *h);
+  const double *setup_cell() const { return setup_cell_; }
+
   // the graph at the present positions; `h` is Domain::h. Valid until the next call. Throws
   // std::runtime_error if the atoms are not those of the last re-neighbouring.
 
@@ -122,9 +133,6 @@ class ModelGraph {
 
   virtual HostEdges edges_on_host() const = 0;
 
-  // whether update() looks at the positions of its AtomView, else at those of Kokkos
-
-  virtual bool looks_at_view() const = 0;
   std::int64_t n_owned() const { return n_owned_; }
 
   // LAMMPS's index of the atom behind a row; of halo rows that stand for several ghosts, one of
@@ -157,6 +165,11 @@ class ModelGraph {
   std::vector<int> used_ghosts_;
   std::vector<std::int64_t> id_of_row_;    // (n_rows,), with GraphSettings::all_rows
   bool swap_halo_edges_ = false;
+
+ private:
+  void cell_of(const double *h, double cell[9]) const;
+
+  double setup_cell_[9] = {0.0};
 };
 
 // an atom whose type became one without an element

@@ -117,6 +117,7 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
 {
   int me;
   NVALCHEMI_MPI(MPI_Comm_rank(comm, &me));
+  keep_freed_memory();
 
   SessionOptions session;
   session.path = share_path(comm, path);
@@ -129,6 +130,7 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
   session.threads = threads;
   session.total_charge = options.total_charge;
   session.edge_moments = options.centroid;
+  session.graphs = options.graphs;
 
   // every rank has the same bytes: one self-test speaks for all
 
@@ -144,6 +146,7 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
                        loaded->rounds_at() +
                        " computes in float32: results are right to float32, and are compared so");
   session.spec_reading.warnings = nullptr;
+  session.graphs = GraphUse::No;
   source = {me == 0 ? archive : std::string(), session};
   return loaded;
 }

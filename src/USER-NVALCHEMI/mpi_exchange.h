@@ -49,6 +49,10 @@ class MpiExchange final : public HaloExchange {
   void choose_way(HaloComm wanted, int device);
   std::string transport_name() const;
 
+  // where rows of the model are: the number of a GPU, -1 for host memory
+
+  int row_device() const { return device_; }
+
   // the cudaStream_t that orders work on rows in GPU memory; null: the device's default stream
 
   void use_stream(void *cuda_stream);
@@ -58,6 +62,11 @@ class MpiExchange final : public HaloExchange {
 
   void begin_evaluation(const std::vector<ExchangeEvent> &schedule, bool on_host = false);
   void end_evaluation();
+
+  // an evaluation that makes no calls, because a record of its work is replayed: as if it had not
+  // begun; the records of the one before are kept
+
+  void forget_evaluation();
 
   // end an evaluation that failed on this rank
 
@@ -81,6 +90,7 @@ class MpiExchange final : public HaloExchange {
   bool planted(Fault fault) const { return schedule_ && fault_ == fault; }
   bool is_first_forward() const;
   bool follows_reverse() const;
+  void round_halo(const RowBlock &rows) const;
   bool nothing_to_move() const;
   GpuRows *gpu_rows(const RowBlock &rows);
   HaloComm possible_way(HaloComm wanted, int device);
@@ -99,7 +109,7 @@ class MpiExchange final : public HaloExchange {
   bool gpu_plan_is_old_ = true, on_host_ = false;
   std::vector<double> sum_buffer_;
   const std::vector<ExchangeEvent> *schedule_ = nullptr;    // set during an evaluation
-  std::vector<ExchangeRecord> records_;
+  std::vector<ExchangeRecord> records_, earlier_records_;
   bool peer_failed_ = false;
   double seconds_ = 0.0;
   Fault fault_ = Fault::None;

@@ -69,6 +69,7 @@ void NeighborGraph::place_ghosts(const std::vector<std::int64_t> &rows, std::int
   ModelGraph::place_ghosts(rows, total_rows);
   species_.resize(total_rows);
   position_.resize(3 * total_rows);
+  if (settings_.wants_charges) charge_.resize(total_rows);
   receiver_.resize(candidate_.size());
   sender_.resize(candidate_.size());
   sender_atom_.resize(candidate_.size());
@@ -117,6 +118,12 @@ void NeighborGraph::update_rows(const AtomView &atoms)
     if (species_[row] < 0) refuse_type(atom_of_row_[row] < 0 ? 0 : atoms.type[atom_of_row_[row]]);
   graph_.species = species_.data();
   graph_.position = position_.data();
+
+  // as LAMMPS's own styles do: whoever changes charges brings those of ghosts up to date
+
+  if (!settings_.wants_charges || !atoms.q) return;
+  for (std::int64_t row = 0; row < graph_.n_rows; ++row) charge_[row] = atoms.q[atom_of_row_[row]];
+  graph_.charge = charge_.data();
 }
 
 /* ---------------------------------------------------------------------- */
@@ -214,5 +221,5 @@ double NeighborGraph::memory_usage() const
   };
   return ModelGraph::memory_usage() + bytes(first_candidate_) + bytes(candidate_) +
          bytes(species_) + bytes(receiver_) + bytes(sender_) + bytes(cell_shift_) +
-         bytes(position_) + bytes(vector_) + bytes(shift_) + bytes(sender_atom_);
+         bytes(position_) + bytes(charge_) + bytes(vector_) + bytes(shift_) + bytes(sender_atom_);
 }

@@ -2,6 +2,8 @@
 
 #include "neighbor_graph_kokkos.h"
 
+#include "candidate_walk_kokkos.h"
+
 #include "atom_kokkos.h"
 #include "atom_masks.h"
 #include "neigh_list_kokkos.h"
@@ -139,24 +141,17 @@ void NeighborGraphKokkos<DeviceType>::count_candidates(const NeighList &list, do
 {
   grow_to(first_candidate_, n_owned_ + 1);
   const auto counts = first_candidate_;
-  const auto atom_of_row = d_atom_of_row_;
-  const auto species_of_type = d_species_of_type_;
-  const auto neighbors = of_kokkos<DeviceType>(list).d_neighbors;
-  const auto numneigh = of_kokkos<DeviceType>(list).d_numneigh;
-  const auto x = atom_.k_x.template view<DeviceType>();
-  const auto type = atom_.k_type.template view<DeviceType>();
+  const auto walk = CandidateWalk{d_atom_of_row_,
+                                  d_species_of_type_,
+                                  of_kokkos<DeviceType>(list).d_neighbors,
+                                  of_kokkos<DeviceType>(list).d_numneigh,
+                                  atom_.k_x.template view<DeviceType>(),
+                                  atom_.k_type.template view<DeviceType>(),
+                                  reach_squared};
   Kokkos::parallel_for(
       "nvalchemi::count_candidates", Range<DeviceType>(0, n_owned_), KOKKOS_LAMBDA(const int row) {
-        const int i = atom_of_row(row);
         int count = 0;
-        for (int k = 0; k < numneigh(i); ++k) {
-          const int j = neighbors(i, k) & NEIGHMASK;
-          if (species_of_type(type(j)) < 0) continue;
-          const double dx = x(j, 0) - x(i, 0);
-          const double dy = x(j, 1) - x(i, 1);
-          const double dz = x(j, 2) - x(i, 2);
-          if (!(dx * dx + dy * dy + dz * dz > reach_squared)) ++count;
-        }
+        walk(row, [&](int) { ++count; });
         counts(row) = count;
       });
 }
@@ -172,28 +167,22 @@ void NeighborGraphKokkos<DeviceType>::fill_candidates(const NeighList &list, dou
   const auto first = first_candidate_;
   const auto candidate_atom = candidate_atom_;
   const auto candidate_row = candidate_row_;
-  const auto atom_of_row = d_atom_of_row_;
-  const auto species_of_type = d_species_of_type_;
-  const auto neighbors = of_kokkos<DeviceType>(list).d_neighbors;
-  const auto numneigh = of_kokkos<DeviceType>(list).d_numneigh;
-  const auto x = atom_.k_x.template view<DeviceType>();
-  const auto type = atom_.k_type.template view<DeviceType>();
+  const auto walk = CandidateWalk{d_atom_of_row_,
+                                  d_species_of_type_,
+                                  of_kokkos<DeviceType>(list).d_neighbors,
+                                  of_kokkos<DeviceType>(list).d_numneigh,
+                                  atom_.k_x.template view<DeviceType>(),
+                                  atom_.k_type.template view<DeviceType>(),
+                                  reach_squared};
   Kokkos::parallel_for(
       "nvalchemi::fill_candidates", Range<DeviceType>(0, n_owned_), KOKKOS_LAMBDA(const int row) {
-        const int i = atom_of_row(row);
         int at = first(row);
-        for (int k = 0; k < numneigh(i); ++k) {
-          const int j = neighbors(i, k) & NEIGHMASK;
-          if (species_of_type(type(j)) < 0) continue;
-          const double dx = x(j, 0) - x(i, 0);
-          const double dy = x(j, 1) - x(i, 1);
-          const double dz = x(j, 2) - x(i, 2);
-          if (dx * dx + dy * dy + dz * dz > reach_squared) continue;
+        walk(row, [&](int j) {
           candidate_atom(at) = j;
           candidate_row(at) = row;
           ++at;
           Kokkos::atomic_store(&used(j), 1);
-        }
+        });
       });
 }
 
@@ -219,6 +208,7 @@ void NeighborGraphKokkos<DeviceType>::place_ghosts(const std::vector<std::int64_
   upload(d_atom_of_row_, atom_of_row_);
   grow_to(species_, total_rows);
   grow_to(position_, 3 * total_rows);
+  if (settings_.wants_charges) grow_to(charge_, total_rows);
   grow_to(receiver_, n_candidates_);
   grow_to(sender_, n_candidates_);
   grow_to(vector_, 3 * std::int64_t(n_candidates_));
@@ -228,11 +218,20 @@ void NeighborGraphKokkos<DeviceType>::place_ghosts(const std::vector<std::int64_
   grow_to(cell_shift_, 3 * std::int64_t(n_candidates_));
 }
 
+/* ---------------------------------------------------------------------- */
+
+template <class DeviceType> typename NeighborGraphKokkos<DeviceType>::Positions
+NeighborGraphKokkos<DeviceType>::positions(const AtomView &atoms) const
+{
+  if (atoms.displaced) return upload_positions<Positions>(atoms.x, nall_);
+  return atom_.k_x.template view<DeviceType>();
+}
+
 /* ----------------------------------------------------------------------
    types are read anew: Monte Carlo fixes swap them between steps
 ------------------------------------------------------------------------- */
 
-template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_rows(const AtomView &)
+template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_rows(const AtomView &atoms)
 {
   describe_space<DeviceType>(graph_);
   const double scale = settings_.angstrom_per_length;
@@ -240,7 +239,7 @@ template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_rows(co
   const auto species_of_type = d_species_of_type_;
   const auto species = species_;
   const auto position = position_;
-  const auto x = atom_.k_x.template view<DeviceType>();
+  const auto x = positions(atoms);
   const auto type = atom_.k_type.template view<DeviceType>();
   int unmapped = 0;
   Kokkos::parallel_reduce(
@@ -255,13 +254,21 @@ template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_rows(co
   if (unmapped > 0) refuse_type(unmapped);
   graph_.species = species_.data();
   graph_.position = position_.data();
+  if (!settings_.wants_charges || !atom_.q_flag) return;
+  const auto charge = charge_;
+  const auto q = atom_.k_q.template view<DeviceType>();
+  Kokkos::parallel_for(
+      "nvalchemi::update_charges", Range<DeviceType>(0, graph_.n_rows),
+      KOKKOS_LAMBDA(const int row) { charge(row) = q(atom_of_row(row)); });
+  graph_.charge = charge_.data();
 }
 
 /* ----------------------------------------------------------------------
    count and fill in one pass: a scan sees each candidate twice
 ------------------------------------------------------------------------- */
 
-template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_edges(const AtomView &)
+template <class DeviceType>
+void NeighborGraphKokkos<DeviceType>::update_edges(const AtomView &atoms)
 {
   const double scale = settings_.angstrom_per_length;
   const double cutoff_squared = settings_.cutoff * settings_.cutoff;
@@ -276,7 +283,7 @@ template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_edges(c
   const auto receiver = receiver_;
   const auto sender = sender_;
   const auto vector = vector_;
-  const auto x = atom_.k_x.template view<DeviceType>();
+  const auto x = positions(atoms);
   int count = 0;
   Kokkos::parallel_scan(
       "nvalchemi::update_edges", Range<DeviceType>(0, n_candidates + 1),
@@ -418,22 +425,12 @@ template <class DeviceType> std::int64_t
 NeighborGraphKokkos<DeviceType>::first_not_finite(const nvalchemi::Evaluation &evaluation) const
 {
   const nvalchemi::ResultPointers results = nvalchemi::results_of(evaluation);
-  const double *const numbers = results.row_forces ? results.row_forces : results.edge_gradients;
-  if (!numbers) return -1;
-  const std::int64_t count = 3 * (results.row_forces ? graph_.n_rows : graph_.n_edges);
-  const std::int64_t none = std::numeric_limits<std::int64_t>::max();
-  std::int64_t first = none;
-  Kokkos::parallel_reduce(
-      "nvalchemi::first_not_finite",
-      Kokkos::RangePolicy<DeviceType, Kokkos::IndexType<std::int64_t>>(0, count),
-      KOKKOS_LAMBDA(const std::int64_t k, std::int64_t &least) {
-        if (!Kokkos::isfinite(numbers[k]) && k < least) least = k;
-      },
-      Kokkos::Min<std::int64_t>(first));
-  if (first >= count) return -1;
-  if (results.row_forces) return first / 3;
+  std::int64_t found = first_bad<DeviceType>(results.row_forces, 3 * graph_.n_rows);
+  if (found >= 0) return found / 3;
+  found = first_bad<DeviceType>(results.edge_gradients, 3 * graph_.n_edges);
+  if (found < 0) return -1;
   std::int64_t row = -1;
-  Kokkos::deep_copy(row, Kokkos::subview(receiver_, first / 3));
+  Kokkos::deep_copy(row, Kokkos::subview(receiver_, found / 3));
   return row;
 }
 

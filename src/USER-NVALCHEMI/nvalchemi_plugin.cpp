@@ -10,6 +10,7 @@
 #include "build_stamp.h"
 #include "host_facts.h"
 #include "lammps_plugin_abi.h"
+#include "torch_facts.h"
 
 #include <cstdio>
 #include <dlfcn.h>
@@ -28,6 +29,7 @@ using nvalchemi::HostFacts;
 namespace {
 
 constexpr char PREFIX[] = "libnvalchemi_lmp_";
+constexpr char PINS[] = "requirements.txt";    // in a wheel: the packages that it was built for
 
 struct Build {
   fs::path library;
@@ -106,7 +108,23 @@ bool fits(BuildStamp build, BuildStamp host)
   if (build.kokkos && !host.kokkos) return false;
   build.kokkos = host.kokkos;
   build.package_version = host.package_version;
+  build.torch_version = host.torch_version;    // check_torch() looks at it
   return build == host;
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string pip_command(const fs::path &plugin)
+{
+  return "    python3 -m pip install -r " + (plugin.parent_path() / PINS).string() + "\n";
+}
+
+/* ---------------------------------------------------------------------- */
+
+bool is_in_a_wheel(const fs::path &plugin)
+{
+  std::error_code ignored;
+  return fs::exists(plugin.parent_path() / PINS, ignored);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -123,6 +141,12 @@ std::string no_build_fits(const fs::path &plugin, const HostFacts &host,
     text << "  found builds: none (no " << PREFIX << "<date>.stamp in "
          << plugin.parent_path().string()
          << "): the build may not have finished; run it again, or\n";
+  if (is_in_a_wheel(plugin)) {
+    text << "  remedy: install what this package was built for, with the Python that has it:\n"
+         << pip_command(plugin)
+         << "  or build the plugin for this LAMMPS, outside of pip, and set LAMMPS_PLUGIN_PATH";
+    return text.str();
+  }
   text << "  remedy: build the plugin with the headers of this LAMMPS and with its MPI:\n"
        << "    cmake -S <source of the plugin> -B build-" << host.lammps_version
        << " -DLAMMPS_ROOT=<where this LAMMPS is installed> -DMPI_CXX_COMPILER=<its mpicxx>\n"
@@ -130,6 +154,27 @@ std::string no_build_fits(const fs::path &plugin, const HostFacts &host,
        << "    (or -DLAMMPS_SOURCE_DIR=<its source tree> instead of LAMMPS_ROOT)\n"
        << "  and load build-" << host.lammps_version << "/lib/nvalchemi_plugin.so";
   return text.str();
+}
+
+/* ----------------------------------------------------------------------
+   C++ programs for another LibTorch may open, and end the process later
+------------------------------------------------------------------------- */
+
+void check_torch(void *lmp, const fs::path &plugin, const BuildStamp &stamp)
+{
+  const nvalchemi::TorchFacts torch = nvalchemi::find_torch();
+  if (torch.version.empty() || torch.version == stamp.torch_version) return;
+  const std::string remedy =
+      is_in_a_wheel(plugin)
+          ? "install the one that this package was built for, with the Python that has it:\n" +
+                pip_command(plugin)
+          : "build the plugin with this LibTorch, then load that build:\n"
+            "    cmake -S <source of the plugin> -B build-torch-" +
+                torch.version + " -DNVALCHEMI_TORCH_DIR=" + torch.folder +
+                "\n    cmake --build build-torch-" + torch.version + "\n";
+  nvalchemi::stop_host(lmp, "the nvalchemi plugin was built for LibTorch " + stamp.torch_version +
+                                ".\n  found: LibTorch " + torch.version + " (" + torch.folder +
+                                ")\n  remedy: " + remedy);
 }
 
 /* ----------------------------------------------------------------------
@@ -200,14 +245,17 @@ extern "C" __attribute__((visibility("default"))) void lammpsplugin_init(void *l
 {
   const fs::path plugin = own_path();
   const Build build = prefer_loaded_copy(lmp, choose_build(lmp, plugin));
+  check_torch(lmp, plugin, build.stamp);
 
   // never unmapped: LibTorch cannot be unloaded, and "plugin unload" closes only this file
 
   void *library = dlopen(build.library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library)
-    nvalchemi::stop_host(lmp, "cannot open " + build.library.string() + ": " + dlerror() +
-                                  "\n  remedy: keep the libraries of the plugin and of LibTorch "
-                                  "where they were when it was built, or build it again");
+    nvalchemi::stop_host(
+        lmp, "cannot open " + build.library.string() + ": " + dlerror() + "\n  remedy: " +
+                 (is_in_a_wheel(plugin) ? "complete the Python environment:\n" + pip_command(plugin)
+                                        : "keep the libraries of the plugin and of LibTorch where "
+                                          "they were when it was built, or build it again"));
   const auto register_all =
       reinterpret_cast<NvalchemiRegisterAll>(dlsym(library, "nvalchemi_register"));
   if (!register_all)

@@ -7,6 +7,7 @@
 #include "pair_nvalchemi.h"
 #include "pair_nvalchemi_impl.h"
 
+#include "citations.h"
 #include "evaluation_check.h"
 #include "ghost_cutoff.h"
 #include "host_contribution.h"
@@ -15,12 +16,15 @@
 #include "rank_agreement.h"
 
 #include "atom.h"
+#include "citeme.h"
 #include "comm.h"
+#include "compute.h"
 #include "domain.h"
 #include "error.h"
 #include "force.h"
 #include "lammps.h"
 #include "memory.h"
+#include "modify.h"
 #include "neigh_list.h"
 #include "neighbor.h"
 #include "platform.h"
@@ -29,6 +33,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <limits>
 
 #include "potentials/session.hpp"
 
@@ -39,6 +45,7 @@ using nvalchemi::ModelCard;
 namespace {
 
 const std::string PREFIX = "Pair style nvalchemi: ";
+constexpr int FIRST_EVALUATIONS = 3;    // that LibTorch compiles and optimises the model in
 
 }    // namespace
 
@@ -56,6 +63,7 @@ PairNvalchemi::PairNvalchemi(LAMMPS *lmp) : Pair(lmp), impl(std::make_unique<Imp
   no_virial_fdotr_compute = 1;
   centroidstressflag = CENTROID_NOTAVAIL;
 
+  if (lmp->citeme) lmp->citeme->add(nvalchemi::package_citation(NVALCHEMI_PACKAGE_VERSION));
   impl->exchange = std::make_unique<nvalchemi::MpiExchange>(world);
   auto graph = std::make_unique<NeighborGraph>();
   auto contribution = std::make_unique<HostContribution>(*graph);
@@ -145,12 +153,24 @@ void PairNvalchemi::coeff(int narg, char **arg)
     if (path.empty()) path = arg[2];
 
     const nvalchemi::OpenMPThreads guard(impl->threads);
+    const double start = platform::walltime();
+    if (comm->me == 0 && impl->options.verbose > 0)
+      utils::logmesg(lmp, "nvalchemi: loading " + path + "\n");
     nvalchemi::PairOptions options = impl->options;
     options.device = model_device(options.device);
+
+    // a fault is planted into the calls that a replay does not make
+
+    if (impl->fault != nvalchemi::Fault::None) options.graphs = nvalchemi::GraphUse::No;
     impl->session =
         nvalchemi::load_model(world, path, options, impl->threads, impl->source, warnings);
+    nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInLoad);
     impl->exchange->choose_way(impl->options.halo_comm,
                                nvalchemi::gpu_number(impl->session->device_name()));
+    if (comm->me == 0 && impl->options.verbose > 1)
+      utils::logmesg(lmp, "nvalchemi: loaded in {:.1f} s\n", platform::walltime() - start);
+    const std::string publication = nvalchemi::family_citation(impl->session->card().family);
+    if (lmp->citeme && !publication.empty()) lmp->citeme->add(publication);
     impl->model_file = arg[2];
     if (!impl->graph->keeps_far_rows() &&
         impl->session->card().distribution().distribution.policy.kind ==
@@ -177,6 +197,7 @@ void PairNvalchemi::coeff(int narg, char **arg)
     error->all(FLERR, PREFIX + "pair_coeff: got NULL for every atom type, expected an element");
   impl->outputs.declare(impl->session->card());
   impl->report_pending = true;
+  impl->first_evaluations = FIRST_EVALUATIONS;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -195,6 +216,10 @@ void PairNvalchemi::Impl::configure_graph(const std::vector<int> &types)
 
 void PairNvalchemi::init_style()
 {
+  if (impl->graph->settings().wants_charges && !atom->q_flag)
+    error->all(FLERR, PREFIX + "model '" + impl->session->card().name +
+                          "' takes the charges of atoms, which atom_style " + atom->atom_style +
+                          " does not have; use atom_style charge, or another with charges");
   neighbor->add_request(this, NeighConst::REQ_FULL);
   impl->served.reset(atom->ntypes);
   impl->rows_ready = false;
@@ -228,14 +253,26 @@ void PairNvalchemi::evaluate_and_add()
   if (impl->report_pending) report_setup();
 }
 
+/* ----------------------------------------------------------------------
+   LAMMPS asks for the virial for its own compute thermo_press whether
+   thermo_style prints it or not. It becomes NaN where there is none.
+------------------------------------------------------------------------- */
+
+bool PairNvalchemi::only_default_pressure() const
+{
+  for (const Compute *compute : modify->get_compute_list())
+    if (compute->pressflag && strcmp(compute->id, "thermo_press") != 0) return false;
+  return true;
+}
+
 /* ---------------------------------------------------------------------- */
 
 void PairNvalchemi::refuse_unavailable()
 {
   std::string problem;
   try {
-    check_available(impl->session->card(),
-                    {vflag_global != 0, vflag_atom || cvflag_atom, eflag_atom != 0});
+    check_available(impl->session->card(), {vflag_global != 0 && !only_default_pressure(),
+                                            vflag_atom || cvflag_atom, eflag_atom != 0});
   } catch (const std::exception &refusal) {
     problem = refusal.what();
   }
@@ -249,27 +286,41 @@ void PairNvalchemi::refuse_unavailable()
 void PairNvalchemi::rebuild_rows()
 {
   const double start = platform::walltime();
-  const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type};
+  const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type, atom->q};
   nvalchemi::RankOutcome outcome;
+  const std::vector<std::int64_t> *row_of_atom = nullptr;
   std::vector<nvalchemi::GhostHome> homes;
-  try {
+  const auto attempt = [&](const std::function<void()> &work) {
+    try {
+      if (outcome.failure.empty()) work();
+    } catch (const std::exception &problem) {
+      outcome.failure = nvalchemi::describe_problem(problem.what(), atom->nlocal, atom->nghost);
+    }
+  };
+  attempt([&] {
     nvalchemi::check_ghost_cutoff(impl->cutoff,
                                   std::max(comm->cutghostuser, neighbor->cutneighmax));
     if (!impl->options.allow_exclusions)
       outcome.failure = missing_neighbors(lmp, impl->served, impl->species_of_type);
-  } catch (const std::exception &problem) {
-    outcome.failure = problem.what();
-  }
+  });
 
-  impl->homes.ask(*comm, impl->graph->select_owned(*list, atoms), atom->nlocal);
-  const std::vector<int> &ghosts = impl->graph->select_candidates(*list, atoms, neighbor->skin);
-  try {
-    homes = impl->homes.of(ghosts);
-  } catch (const std::exception &problem) {
-    if (outcome.failure.empty()) outcome.failure = problem.what();
-  }
+  // the cell is the same on all ranks
+
+  impl->graph->take_setup_cell(domain->h);
+  attempt([&] {
+    const nvalchemi::OpenMPThreads guard(impl->threads);
+    impl->session->settle(impl->graph->setup_cell());
+  });
+  attempt([&] { row_of_atom = &impl->graph->select_owned(*list, atoms); });
   stop_together(outcome);
 
+  impl->homes.ask(*comm, *row_of_atom, atom->nlocal);
+  attempt([&] {
+    homes = impl->homes.of(impl->graph->select_candidates(*list, atoms, neighbor->skin));
+  });
+  stop_together(outcome);
+
+  nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInRows, 3);
   const MPI_Comm comm_of_rows = impl->exchange->communicator();
   const std::int64_t n_owned = impl->graph->n_owned();
   if (impl->graph->settings().all_rows) {
@@ -282,8 +333,11 @@ void PairNvalchemi::rebuild_rows()
   }
   nvalchemi::HaloRows rows =
       nvalchemi::build_halo_rows(comm_of_rows, n_owned, homes, impl->graph->settings().folded);
-  impl->graph->place_ghosts(rows.row_of_ghost, rows.plan.total_rows);
-  impl->exchange->set_plan(std::move(rows.plan));
+  attempt([&] {
+    impl->graph->place_ghosts(rows.row_of_ghost, rows.plan.total_rows);
+    impl->exchange->set_plan(std::move(rows.plan));
+  });
+  stop_together(outcome);
   impl->rows_ready = true;
   impl->times.graph += platform::walltime() - start;
 }
@@ -296,7 +350,7 @@ void PairNvalchemi::rebuild_rows()
 Evaluation PairNvalchemi::evaluate()
 {
   nvalchemi::MpiExchange &exchange = *impl->exchange;
-  const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type};
+  const AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, atom->x, atom->type, atom->q};
   const double start = platform::walltime();
   const double exchanged = exchange.seconds();
   double graph_done = start;
@@ -313,27 +367,37 @@ Evaluation PairNvalchemi::evaluate()
     if (graph.cuda_device < 0 && !model_on_host()) graph.results_stay = false;
     exchange.use_stream(graph.cuda_stream);
     graph_done = platform::walltime();
+    nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInModel);
     const nvalchemi::OpenMPThreads guard(impl->threads);
     try {
       evaluation = impl->session->evaluate(graph, exchange, edge_moments);
     } catch (const nvalchemi::NotFiniteError &found) {
       energy_not_finite(*impl->graph, found, *atom);
     }
-    exchange.end_evaluation();
+    plant_in(evaluation, impl->fault);
+    evaluation.replayed ? exchange.forget_evaluation() : exchange.end_evaluation();
     check_finite(*impl->graph, evaluation, *atom);
     impl->outputs.store(*impl->graph, evaluation, atom->nlocal, 1.0 / impl->units.ev_per_energy);
   } catch (const std::exception &problem) {
-    outcome.failure = problem.what();
+    outcome.failure = graph_done > start
+                          ? problem.what()
+                          : nvalchemi::describe_problem(problem.what(), atom->nlocal, atom->nghost);
     outcome.caused_by_peer = exchange.peer_failed();
     exchange.finish_poisoned();
   }
   stop_together(outcome);
+  impl->times.replays += evaluation.replayed ? 1 : 0;
+  report_graphs();
 
   const double in_exchange = exchange.seconds() - exchanged;
   impl->times.graph += graph_done - start;
   impl->times.exchange += in_exchange;
   impl->times.model += platform::walltime() - graph_done - in_exchange;
   ++impl->times.evaluations;
+  if (impl->first_evaluations > 0 && impl->options.verbose > 1 && comm->me == 0)
+    utils::logmesg(lmp, "nvalchemi: evaluation {} took {:.2f} s (LibTorch compiles in the first)\n",
+                   FIRST_EVALUATIONS + 1 - impl->first_evaluations, platform::walltime() - start);
+  if (impl->first_evaluations > 0) --impl->first_evaluations;
   return evaluation;
 }
 
@@ -360,6 +424,8 @@ void PairNvalchemi::accumulate(const Evaluation &evaluation)
   targets.record_virials =
       impl->recording && impl->session->card().forces == nvalchemi::ForceSource::EdgeVectors;
   impl->contribution->add(evaluation, *impl->exchange, atom->nlocal, targets);
+  if (vflag_global && !gives_virial(impl->session->card()))
+    std::fill_n(virial, 6, std::numeric_limits<double>::quiet_NaN());
   impl->times.accumulate += platform::walltime() - start;
 }
 
@@ -373,125 +439,4 @@ void PairNvalchemi::stop_together(const nvalchemi::RankOutcome &outcome)
   if (failure.empty()) return;
   if (impl->failure_listener) impl->failure_listener(failure);
   error->all(FLERR, PREFIX + failure);
-}
-
-/* ---------------------------------------------------------------------- */
-
-void PairNvalchemi::report_setup()
-{
-  impl->report_pending = false;
-  nvalchemi::ModelFacts facts;
-  facts.file = impl->model_file;
-  facts.device = nvalchemi::describe_device(impl->session->device_name());
-  facts.threads = impl->threads;
-  facts.lammps_built = std::to_string(NVALCHEMI_LAMMPS_VERSION_DATE);
-  facts.lammps_running = lmp->version;
-  facts.torch_built = nvalchemi::Session::torch_version_built();
-  facts.torch_running = nvalchemi::Session::torch_version_running();
-
-  std::vector<nvalchemi::TypeLine> types;
-  for (int type = 1; type <= atom->ntypes; ++type)
-    types.push_back({type, model_species(type), atom->mass ? atom->mass[type] : 0.0});
-
-  const nvalchemi::AtomGraph &graph = impl->graph->graph();
-  const nvalchemi::RowCounts rows{graph.n_owned, atom->nghost, graph.n_rows - graph.n_owned,
-                                  graph.n_edges};
-  const std::string decomposition = nvalchemi::describe_decomposition(
-      impl->exchange->communicator(), rows, impl->exchange->transport_name(),
-      impl->exchange->records());
-  const std::string hint =
-      nvalchemi::hint_at_graph_parallel(impl->exchange->communicator(), rows, impl->session->card(),
-                                        impl->session->planned_exchanges().size());
-  if (comm->me != 0) return;
-  utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
-                          decomposition + hint +
-                          (impl->options.verbose ? impl->session->listing() : std::string()));
-  for (const std::string &doubt : nvalchemi::doubtful_masses(impl->session->card(), types))
-    error->warning(FLERR, PREFIX + doubt);
-}
-
-/* ---------------------------------------------------------------------- */
-
-void PairNvalchemi::finish()
-{
-  const std::string text = nvalchemi::describe_times(impl->exchange->communicator(), impl->times);
-  if (comm->me == 0) utils::logmesg(lmp, text);
-  impl->times = {};
-}
-
-/* ---------------------------------------------------------------------- */
-
-void *PairNvalchemi::extract(const char *name, int &dimension)
-{
-  return impl->outputs.find_global(name, dimension);
-}
-
-/* ---------------------------------------------------------------------- */
-
-void *PairNvalchemi::extract_peratom(const char *name, int &columns)
-{
-  return impl->outputs.find_per_atom(name, columns);
-}
-
-/* ---------------------------------------------------------------------- */
-
-double PairNvalchemi::memory_usage()
-{
-  return Pair::memory_usage() + impl->graph->memory_usage() + impl->outputs.memory_usage();
-}
-
-/* ---------------------------------------------------------------------- */
-
-void PairNvalchemi::record_contribution(bool enable)
-{
-  impl->recording = enable;
-}
-
-/* ---------------------------------------------------------------------- */
-
-const NvalchemiContribution &PairNvalchemi::contribution() const
-{
-  return impl->record;
-}
-
-/* ---------------------------------------------------------------------- */
-
-NvalchemiParts PairNvalchemi::parts()
-{
-  return {*impl->session, impl->source, *impl->graph, *impl->exchange};
-}
-
-/* ---------------------------------------------------------------------- */
-
-void PairNvalchemi::on_failure(std::function<void(const std::string &)> listener)
-{
-  impl->failure_listener = std::move(listener);
-}
-
-/* ---------------------------------------------------------------------- */
-
-bool PairNvalchemi::model_on_host() const
-{
-  return impl->session->device_name() == "cpu";
-}
-
-/* ---------------------------------------------------------------------- */
-
-int PairNvalchemi::model_species(int itype) const
-{
-  return impl->species_of_type[itype];
-}
-
-/* ---------------------------------------------------------------------- */
-
-double PairNvalchemi::angstrom_per_length() const
-{
-  return impl->units.angstrom_per_length;
-}
-
-/* ---------------------------------------------------------------------- */
-
-double PairNvalchemi::ev_per_energy() const
-{
-  return impl->units.ev_per_energy;
 }

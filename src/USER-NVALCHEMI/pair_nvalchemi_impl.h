@@ -53,6 +53,7 @@ struct PairNvalchemi::Impl {
   ModelOutputs outputs;
 
   bool report_pending = false;
+  int first_evaluations = 0;    // still to come
   nvalchemi::TimeSplit times;
 
   void configure_graph(const std::vector<int> &types);

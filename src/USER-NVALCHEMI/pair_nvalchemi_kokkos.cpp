@@ -30,7 +30,7 @@ template <class DeviceType> PairNvalchemiKokkos<DeviceType>::PairNvalchemiKokkos
   kokkosable = 1;
   atomKK = static_cast<AtomKokkos *>(atom);
   execution_space = ExecutionSpaceFromDevice<DeviceType>::space;
-  datamask_read = X_MASK | F_MASK | TYPE_MASK | ENERGY_MASK | VIRIAL_MASK;
+  datamask_read = X_MASK | F_MASK | TYPE_MASK | Q_MASK | ENERGY_MASK | VIRIAL_MASK;
   datamask_modify = F_MASK | ENERGY_MASK | VIRIAL_MASK;
 
   auto graph = std::make_unique<NeighborGraphKokkos<DeviceType>>(*atomKK);

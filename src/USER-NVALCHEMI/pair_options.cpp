@@ -13,8 +13,8 @@ namespace nvalchemi {
 namespace {
 
 constexpr char KEYWORDS[] =
-    "device, halo_comm, card, spec, lenient, ops, charge, threads, selftest, exclusions, centroid, "
-    "verbose";
+    "device, halo_comm, graphs, card, spec, lenient, ops, charge, threads, selftest, exclusions, "
+    "centroid, verbose";
 
 /* ---------------------------------------------------------------------- */
 
@@ -27,11 +27,11 @@ constexpr char KEYWORDS[] =
 /* ---------------------------------------------------------------------- */
 
 bool choose(const std::string &keyword, const std::string &value, const std::string &when_true,
-            const std::string &when_false)
+            const std::string &when_false, const std::string &expected = "")
 {
   if (value == when_true) return true;
   if (value == when_false) return false;
-  refuse(keyword, value, when_true + " or " + when_false);
+  refuse(keyword, value, expected.empty() ? when_true + " or " + when_false : expected);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -49,6 +49,14 @@ std::string device(const std::string &value)
   const bool numbered = value.rfind("cuda:", 0) == 0 && is_number(value.substr(5));
   if (value == "auto" || value == "cpu" || value == "cuda" || numbered) return value;
   refuse("device", value, "auto, cpu, cuda or cuda:N");
+}
+
+/* ---------------------------------------------------------------------- */
+
+GraphUse graphs(const std::string &value)
+{
+  if (value == "auto") return GraphUse::Auto;
+  return choose("graphs", value, "yes", "no", "auto, yes or no") ? GraphUse::Yes : GraphUse::No;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -73,6 +81,16 @@ int threads(const std::string &value)
 {
   if (!is_number(value) || std::stoi(value) < 1) refuse("threads", value, "a number from 1 on");
   return std::stoi(value);
+}
+
+/* ---------------------------------------------------------------------- */
+
+int verbosity(const std::string &value)
+{
+  if (value == "0" || value == "quiet") return 0;
+  if (value == "1" || value == "no") return 1;
+  if (value == "2" || value == "yes") return 2;
+  refuse("verbose", value, "0, 1 or 2 (or quiet, no, yes)");
 }
 
 /* ---------------------------------------------------------------------- */
@@ -106,6 +124,8 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
       options.device = device(value);
     else if (keyword == "halo_comm")
       options.halo_comm = parse_halo_comm(value);
+    else if (keyword == "graphs")
+      options.graphs = graphs(value);
     else if (keyword == "card")
       options.card_file = value;
     else if (keyword == "spec")
@@ -125,7 +145,7 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
     else if (keyword == "centroid")
       options.centroid = choose(keyword, value, "yes", "no");
     else if (keyword == "verbose")
-      options.verbose = choose(keyword, value, "yes", "no");
+      options.verbose = verbosity(value);
     else
       throw std::runtime_error("got unknown keyword '" + keyword + "', expected one of " +
                                KEYWORDS);

@@ -12,11 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "potentials/graph_use.hpp"
+
 namespace nvalchemi {
 
 struct PairOptions {
   std::string device = "auto";                    // auto | cpu | cuda | cuda:N
   HaloComm halo_comm = HaloComm::Auto;            // of rows in GPU memory
+  GraphUse graphs = GraphUse::Auto;               // of small systems on one rank
   std::string card_file;                          // empty: the archive's own, or the one beside it
   std::string spec;                               // a preset or a file; empty: the card's
   bool lenient_spec = false;                      // warn of what the strict reader refuses
@@ -26,7 +29,7 @@ struct PairOptions {
   bool self_test = true;
   bool allow_exclusions = false;
   bool centroid = false;    // make the 9-component per-atom virial available
-  bool verbose = false;
+  int verbose = 1;    // 0: warnings alone; 1: model and decomposition; 2: each exchange, progress
 };
 
 // parse "keyword value ..."; throws std::runtime_error

@@ -44,6 +44,7 @@ int main()
   stamp.kokkos = true;
 #endif
   stamp.mpi_family = mpi_family();
+  stamp.torch_version = NVALCHEMI_TORCH_VERSION;
   std::fputs(nvalchemi::write_stamp(stamp).c_str(), stdout);
   return 0;
 }

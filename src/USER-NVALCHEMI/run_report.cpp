@@ -106,7 +106,8 @@ std::string describe_model(const ModelCard &card, const ModelFacts &facts,
 }
 
 /* ----------------------------------------------------------------------
-   isotopes pass, hydrogen also with the masses used for long time steps
+   isotopes pass, hydrogen also with the masses used for long time steps;
+   a neighbour in the periodic table does not
 ------------------------------------------------------------------------- */
 
 std::vector<std::string> doubtful_masses(const ModelCard &card, const std::vector<TypeLine> &types)
@@ -118,7 +119,8 @@ std::vector<std::string> doubtful_masses(const ModelCard &card, const std::vecto
     const double weight = atomic_weight(atomic_number(symbol));
     const bool usual = symbol == "H" ? line.mass > 0.9 && line.mass < 4.5
                                      : std::abs(line.mass / weight - 1.0) < 0.15;
-    if (usual) continue;
+    const bool another = std::abs(line.mass - weight) > 0.5 && nearest_element(line.mass) != symbol;
+    if (usual && (!another || symbol == "H")) continue;
     doubts.push_back(format("atom type %d: got mass %g, which is nearest to %s, expected about %g "
                             "of %s. Check the order of the elements in pair_coeff",
                             line.type, line.mass, nearest_element(line.mass).c_str(), weight,
@@ -189,12 +191,38 @@ std::string describe_times(MPI_Comm comm, const TimeSplit &mine)
   }
   std::string text = format("\nnvalchemi: %lld evaluations, seconds per rank\n",
                             static_cast<long long>(mine.evaluations));
+  if (mine.replays > 0)
+    text += format("  %lld of them replayed a CUDA graph, recorded %d times\n",
+                   static_cast<long long>(mine.replays), mine.recordings);
   text += "  section     |     min |     avg |     max | % of all\n";
   for (int k = 0; k < 4; ++k)
     text +=
         format("  %-11s | %7.4g | %7.4g | %7.4g | %6.2f\n", names[k], spreads[k].least,
                spreads[k].mean, spreads[k].most, all > 0.0 ? 100.0 * spreads[k].mean / all : 0.0);
   return text;
+}
+
+/* ----------------------------------------------------------------------
+   Kokkos tells how much memory it could not get, but not what for
+------------------------------------------------------------------------- */
+
+std::string describe_problem(const std::string &problem, int nlocal, int nghost)
+{
+  if (problem.find("allocat") == std::string::npos) return problem;
+  return "out of memory for the neighbours of " + std::to_string(nlocal) + " atoms and " +
+         std::to_string(nghost) + " ghost atoms on this rank: " + problem +
+         ". Use more ranks, one GPU for each, or fewer atoms";
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string describe_gpu_memory(MPI_Comm comm, int gpu)
+{
+  constexpr double GIB = 1024.0 * 1024.0 * 1024.0;
+  const GpuMemory memory = cuda_memory(gpu);
+  const Spread used = spread_over_ranks(comm, memory.used / GIB);
+  return format("  GPU memory in use (min/avg/max): %.3f/%.3f/%.3f of %.1f GiB\n", used.least,
+                used.mean, used.most, memory.total / GIB);
 }
 
 }    // namespace nvalchemi

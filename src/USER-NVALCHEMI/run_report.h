@@ -70,11 +70,21 @@ std::string hint_at_graph_parallel(MPI_Comm comm, const RowCounts &mine, const M
 struct TimeSplit {
   double graph = 0.0, model = 0.0, exchange = 0.0, accumulate = 0.0;
   std::int64_t evaluations = 0;
+  std::int64_t replays = 0;    // of them, by a CUDA graph
+  int recordings = 0;          // of CUDA graphs since the model was loaded
 };
 
 // collective, the text is complete on rank 0
 
 std::string describe_times(MPI_Comm comm, const TimeSplit &mine);
+
+// a problem with rows and edges; where it is one of memory, with numbers and what to do
+
+std::string describe_problem(const std::string &problem, int nlocal, int nghost);
+
+// memory in use on the ranks' GPUs; collective, the text is complete on rank 0
+
+std::string describe_gpu_memory(MPI_Comm comm, int gpu);
 
 }    // namespace nvalchemi
 

@@ -52,6 +52,21 @@ class EnvironmentScript(unittest.TestCase):
                 "NVALCHEMI_EXPORT_MACE_PYTHON",
                 "bash potentials/exporters/make_environment.sh mace",
             ),
+            (
+                "export_python_d3.sh",
+                "NVALCHEMI_EXPORT_D3_PYTHON",
+                "bash potentials/exporters/make_environment.sh d3",
+            ),
+            (
+                "export_python_nequip.sh",
+                "NVALCHEMI_EXPORT_NEQUIP_PYTHON",
+                "bash potentials/exporters/make_environment.sh nequip",
+            ),
+            (
+                "export_python_orb.sh",
+                "NVALCHEMI_EXPORT_ORB_PYTHON",
+                "bash potentials/exporters/make_environment.sh orb",
+            ),
         ):
             text = (BUILD / script).read_text()
             configured = text.split(f"{variable}:-", 1)[1].split("}", 1)[0]

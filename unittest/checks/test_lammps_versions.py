@@ -3,9 +3,14 @@
 """The glue compiles against the headers of other LAMMPS versions.
 
 NVALCHEMI_LAMMPS_SOURCES lists LAMMPS source trees (folders with src/version.h), separated by ':'.
-Without it there is nothing to compile against, and the test is skipped.
+Without it there is nothing to compile against, and the test is skipped. The styles for Kokkos are
+compiled too, against those of them that have src/KOKKOS, if NVALCHEMI_KOKKOS_HEADERS lists as many
+folders with Kokkos_Core.hpp (empty: leave them out). LAMMPS's headers of 2026 include
+nlohmann/json_fwd.hpp of LAMMPS's own; for sources without it NVALCHEMI_EXTRA_HEADERS may name more
+folders, in front of others.
 """
 
+import itertools
 import json
 import os
 import shlex
@@ -16,17 +21,24 @@ from pathlib import Path
 
 BUILD = Path(os.environ.get("NVALCHEMI_BUILD_DIR", "build"))
 SOURCES = [Path(p) for p in os.environ.get("NVALCHEMI_LAMMPS_SOURCES", "").split(":") if p]
+KOKKOS = os.environ.get("NVALCHEMI_KOKKOS_HEADERS", "").split(":")
+EXTRA = [p for p in os.environ.get("NVALCHEMI_EXTRA_HEADERS", "").split(":") if p]
 GLUE = "/src/USER-NVALCHEMI/"
 SKIPPED = 77
 
 
 def is_lammps_include(path):
-    return (Path(path) / "lammpsplugin.h").exists() or (Path(path) / "pair.h").exists()
+    names = ("lammpsplugin.h", "pair.h", "kokkos_type.h", "Kokkos_Core.hpp")
+    return any((Path(path) / name).exists() for name in names)
 
 
-def against(command, source):
+def against(command, source, kokkos=""):
     """The compile command with another LAMMPS's headers, checking syntax only."""
-    words, result = shlex.split(command), ["-fsyntax-only", "-w", f"-isystem{source / 'src'}"]
+    folders = [*EXTRA, source / "src"]
+    if kokkos:
+        folders += [source / "src" / "KOKKOS", kokkos]
+    words = shlex.split(command)
+    result = ["-fsyntax-only", "-w", "-fopenmp", *(f"-isystem{folder}" for folder in folders)]
     skip = False
     for k, word in enumerate(words):
         if skip:
@@ -39,7 +51,12 @@ def against(command, source):
             continue
         elif word != "-MD":
             result.append(word)
-    return [result[3], *result[:3], *result[4:]]
+    options = 3 + len(folders)
+    return [result[options], *result[:options], *result[options + 1 :]]
+
+
+def is_for_kokkos(entry):
+    return entry["file"].endswith("_kokkos.cpp")
 
 
 class LammpsVersions(unittest.TestCase):
@@ -47,18 +64,20 @@ class LammpsVersions(unittest.TestCase):
         entries = json.loads((BUILD / "compile_commands.json").read_text())
         glue = [e for e in entries if GLUE in e["file"] and "/unittest/" not in e["file"]]
         self.assertGreater(len(glue), 10)
-        for source in SOURCES:
+        for source, kokkos in itertools.zip_longest(SOURCES, KOKKOS[: len(SOURCES)], fillvalue=""):
             version = (source / "src" / "version.h").read_text().split('"')[1]
-            for entry in glue:
+            compiled = [e for e in glue if kokkos or not is_for_kokkos(e)]
+            for entry in compiled:
                 with self.subTest(version=version, file=Path(entry["file"]).name):
+                    headers = kokkos if is_for_kokkos(entry) else ""
                     run = subprocess.run(
-                        against(entry["command"], source),
+                        against(entry["command"], source, headers),
                         cwd=entry["directory"],
                         capture_output=True,
                         text=True,
                     )
                     self.assertEqual(run.returncode, 0, run.stderr[-2000:])
-            print(f"LAMMPS {version}: {len(glue)} files compile")
+            print(f"LAMMPS {version}: {len(compiled)} files compile")
 
     def test_a_planted_fault_is_found(self):
         """A header that has lost a class must not compile."""

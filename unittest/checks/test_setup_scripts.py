@@ -288,8 +288,10 @@ class ExportEnvironments(SetupScripts):
         self.program("python3", self.PYTHON)
 
     def test_mace_takes_the_torch_of_the_other_and_is_made_once(self):
-        first = self.run_script("nvalchemi_export_mace_env; echo $NVALCHEMI_EXPORT_MACE_PYTHON")
-        second = self.run_script("nvalchemi_export_mace_env")
+        first = self.run_script(
+            "nvalchemi_export_family_env mace; echo $NVALCHEMI_EXPORT_MACE_PYTHON"
+        )
+        second = self.run_script("nvalchemi_export_family_env mace")
 
         self.assertEqual(first.returncode, 0, first.stderr)
         self.assertIn("a download of 2 to 3 GB", first.stdout)
@@ -301,20 +303,50 @@ class ExportEnvironments(SetupScripts):
         self.assertEqual(link.read_text(), "/torch/site\n")
         self.assertNotIn("download", second.stdout)
 
+    def test_interfaces_find_the_packages_of_the_runtime_environment(self):
+        runtime = self.cache / "runtime"
+        packages = runtime / "lib" / "python3.11" / "site-packages"
+        for folder in (packages, runtime / "bin"):
+            folder.mkdir(parents=True)
+        shutil.copy(self.bin / "python3", runtime / "bin" / "python3")
+        script = f"NVALCHEMI_ENV_DIR={runtime}; nvalchemi_interfaces_env"
+        first = self.run_script(f"{script}; echo $NVALCHEMI_INTERFACES_PYTHON")
+        second = self.run_script(script)
+
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertIn("requirements-interfaces.txt", first.stdout)
+        (made,) = self.cache.glob("interfaces-py3.11-*/bin/python3")
+        self.assertEqual(first.stdout.split()[-1], str(made))
+        (link,) = made.parents[1].rglob("*.pth")
+        self.assertEqual(link.read_text(), f"{packages}\n")
+        self.assertNotIn("pip of", second.stdout)
+
     def test_those_that_are_there_are_found_and_none_is_made(self):
-        script = 'nvalchemi_find_export_env; echo "<${NVALCHEMI_EXPORT_MACE_PYTHON:-}>"'
+        both = "<${NVALCHEMI_EXPORT_MACE_PYTHON:-}><${NVALCHEMI_EXPORT_NEQUIP_PYTHON:-}>"
+        script = f'nvalchemi_find_export_env; echo "{both}"'
 
         before = self.run_script(script).stdout
+        self.run_script("nvalchemi_export_family_env nequip")
+        one = self.run_script(script).stdout
         self.run_script("nvalchemi_all_export_envs")
         after = self.run_script(script).stdout
 
-        self.assertEqual(before, "<>\n")
-        self.assertRegex(after, "^<.*/export-mace-py3.11-.*/bin/python3>$")
+        self.assertEqual(before, "<><>\n")
+        self.assertRegex(one, "^<><.*/export-nequip-py3.11-.*/bin/python3>$")
+        self.assertRegex(
+            after, "^<.*/export-mace-py3.*/bin/python3><.*/export-nequip-py3.*python3>$"
+        )
+
+    def test_d3_takes_nothing_but_its_package(self):
+        result = self.run_script("nvalchemi_export_family_env d3")
+
+        self.assertIn("a download of 1 MB", result.stdout)
+        self.assertRegex(result.stdout, "install .*--no-deps -r .*requirements-export-d3.txt")
 
     def test_python_of_the_user_without_torch_is_named(self):
         self.program("own", 'case "$*" in *find_spec*) exit 1 ;; esac')
 
-        result = self.run_script("nvalchemi_export_mace_env", NVALCHEMI_EXPORT_PYTHON="own")
+        result = self.run_script("nvalchemi_export_family_env mace", NVALCHEMI_EXPORT_PYTHON="own")
 
         self.assertEqual(result.returncode, 1)
         self.assertIn("NVALCHEMI_EXPORT_PYTHON=own has no torch", result.stderr)
@@ -322,9 +354,11 @@ class ExportEnvironments(SetupScripts):
     def test_command_names_what_it_makes(self):
         command = SETUP.parents[1] / "potentials" / "exporters" / "make_environment.sh"
         for words, status, text in (
-            (["--help"], 0, "make_environment.sh sevennet|mace"),
-            (["other"], 1, "got 'other', expected sevennet, mace or --help"),
+            (["--help"], 0, "make_environment.sh sevennet|mace|nequip|orb|d3"),
+            (["other"], 1, "got 'other', expected sevennet, mace, nequip, orb, d3 or --help"),
             (["mace"], 0, "NVALCHEMI_EXPORT_MACE_PYTHON=" + str(self.cache)),
+            (["nequip"], 0, "NVALCHEMI_EXPORT_NEQUIP_PYTHON=" + str(self.cache)),
+            (["d3"], 0, "NVALCHEMI_EXPORT_D3_PYTHON=" + str(self.cache)),
         ):
             result = subprocess.run(
                 ["bash", str(command), *words],

@@ -29,7 +29,7 @@ WORDING = [
     ),
 ]
 LINK = re.compile(r"https?://([\w.-]+)")
-DOCUMENT = re.compile(r"\b[\w/-]+\.(?:md|rst)\b")
+DOCUMENT = re.compile(r"\b[\w/-]+\.(?:md|rst)\b(?!\.)")
 QUOTED = re.compile(r"""("[^"]+"|'[^']+')""")
 
 

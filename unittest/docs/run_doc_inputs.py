@@ -7,6 +7,7 @@ A block in LAMMPS's language (a fenced block, `code-block:: LAMMPS`, or `literal
 language) is preceded by a comment `lammps-input: KIND`:
 
     whole   a complete input, run as it stands
+    installed  a complete input without plugin load, as after pip install
     pair    pair_style and pair_coeff, run in a small NaCl crystal
     fix     commands after pair_style, run in the same crystal
     gpu     like pair, but only where there is a GPU
@@ -30,10 +31,11 @@ sys.path.insert(0, str(REPOSITORY / "unittest" / "mpi"))
 from installation import NotInstalled, find_installation  # noqa: E402
 from simulation import run_lammps  # noqa: E402
 
-ARCHIVE = REPOSITORY / "examples" / "lammps" / "minimal" / "example_network.pt"
+EXAMPLES = REPOSITORY / "examples" / "lammps"
+ARCHIVE = EXAMPLES / "minimal" / "example_network.pt"
 CARD_IN_ARCHIVE = "extra/nvalchemi.json"
 SPEC = '{"version": 2, "core": {"policy": {"kind": "halo"}}}'
-KINDS = ("whole", "pair", "fix", "gpu", "kokkos")
+KINDS = ("whole", "installed", "pair", "fix", "gpu", "kokkos")
 
 MARKER = re.compile(r"^\s*(?:\.\.|<!--) lammps-input: *(\w*)(?: *-->)?\s*$")
 RST_BLOCK = re.compile(r"^(\s*)\.\. code-block:: LAMMPS\s*$")
@@ -129,17 +131,23 @@ def complete(block, plugin):
         if not re.search(r"^plugin load ", block.text, re.M):
             raise PageError(f"{block.name}: a whole input begins with plugin load")
         return re.sub(r"^plugin load .*\n", load, block.text, flags=re.M)
+    if block.kind == "installed":
+        if "plugin load" in block.text:
+            raise PageError(f"{block.name}: an installed package needs no plugin load")
+        return block.text
     if block.kind == "fix":
         return load + CRYSTAL + PAIR + block.text + MOTION
     return load + CRYSTAL + block.text + MOTION
 
 
 def provide_files(text, folder):
-    """Put a small archive, card or spec under every name that the input mentions."""
+    """Put an archive, card or spec under every name that the input mentions: the example's of that
+    name, or else a small one."""
     for name in re.findall(r"\S+\.pt\b", text):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ARCHIVE, target)
+        own = next(iter(EXAMPLES.rglob(target.name)), ARCHIVE)
+        shutil.copy(own, target)
     for name in re.findall(r"\S+\.spec\.json\b", text):
         (folder / name).write_text(SPEC)
     with zipfile.ZipFile(ARCHIVE) as archive:
@@ -151,13 +159,15 @@ def provide_files(text, folder):
 def run_block(block, installation, ranks):
     """Empty if LAMMPS ran the block to its end, else what it said."""
     text = complete(block, installation.plugin)
-    arguments = ()
+    arguments, environment = (), {}
     if block.kind == "kokkos":
         installation = replace(installation, lammps=os.environ["NVALCHEMI_KOKKOS_LAMMPS"])
         arguments = ("-k", "on", "-sf", "kk")
+    if block.kind == "installed":
+        environment["LAMMPS_PLUGIN_PATH"] = str(Path(installation.plugin).parent)
     with tempfile.TemporaryDirectory() as folder:
         provide_files(text, Path(folder))
-        run = run_lammps(installation, text, ranks, folder, timeout=300, arguments=arguments)
+        run = run_lammps(installation, text, ranks, folder, 300, arguments, environment)
     if run.status != 0:
         return run.message
     return "" if "Total wall time" in run.output else "the run did not reach its end"

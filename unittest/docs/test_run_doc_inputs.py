@@ -84,6 +84,11 @@ class Complete(unittest.TestCase):
         with self.assertRaisesRegex(PageError, "begins with plugin load"):
             complete(Block("p", 1, "whole", "run 0\n"), "/b/p.so")
 
+    def test_leaves_an_installed_input_as_it_is(self):
+        self.assertEqual(complete(Block("p", 1, "installed", "run 0\n"), "/b/p.so"), "run 0\n")
+        with self.assertRaisesRegex(PageError, "an installed package needs no plugin load"):
+            complete(Block("p", 1, "installed", "plugin load x.so\n"), "/b/p.so")
+
     def test_puts_a_pair_block_after_the_box_and_before_the_run(self):
         text = complete(Block("p", 1, "pair", "pair_style nvalchemi\n"), "/b/p.so")
 
@@ -95,7 +100,7 @@ class Pages(unittest.TestCase):
     def test_every_page_of_this_tree_can_be_followed(self):
         kinds = {block.kind for page in pages([]) for block in read_blocks(page)}
 
-        self.assertEqual(kinds, {"whole", "pair", "fix", "gpu", "kokkos"})
+        self.assertEqual(kinds, {"whole", "installed", "pair", "fix", "gpu", "kokkos"})
 
     def test_the_minimal_input_of_the_readme_is_the_example(self):
         readme, example = pages([])[0], Path(__file__).parents[2] / "examples/lammps/minimal"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-import json
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -16,10 +16,11 @@ from support import EXPORTERS, REPOSITORY
 # isort: split
 from card import read_archive, write_archive
 from evaluate import check_reference, default_precision, rattled_rocksalt
+from exported import LOADER, QUANTITIES, Exported, without_library_paths
 
 try:
     import mace_models
-    from ase import Atoms
+    from ase_numbers import calculator_numbers
     from mace.calculators import MACECalculator
     from mace_models import export_mace
 except unittest.SkipTest as missing:
@@ -28,9 +29,7 @@ except unittest.SkipTest as missing:
         raise SystemExit(77) from missing
     raise
 
-LOADER = "/lib64/ld-linux-x86-64.so.2"
 EXAMPLE = REPOSITORY / "examples" / "lammps" / "nacl-mace"
-QUANTITIES = ("energy", "energies", "forces", "stress")
 # name -> (model, head or None, exchanges)
 MODELS = {
     "two_layers": (mace_models.two_layers, None, 1),
@@ -50,30 +49,12 @@ def crystals():
 
 def calculate(checkpoint, head, dtype, atoms):
     """The numbers of mace's own calculator, which loads the checkpoint itself."""
-    system = Atoms(
-        atoms["symbols"], positions=atoms["positions"], cell=atoms["cell"], pbc=atoms["pbc"]
-    )
     with warnings.catch_warnings(), default_precision(getattr(torch, dtype)):
         warnings.simplefilter("ignore")
-        system.calc = MACECalculator(
+        calculator = MACECalculator(
             model_paths=str(checkpoint), device="cpu", default_dtype=dtype, head=head
         )
-        return {
-            "energy": system.get_potential_energy(),
-            "energies": system.get_potential_energies(),
-            "forces": system.get_forces(),
-            "stress": system.get_stress(voigt=False),
-        }
-
-
-def tool(*words):
-    """Run a tool of the build, or a script of the repository."""
-    return subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=600)
-
-
-def without_library_paths():
-    """The environment of a run that has to find its libraries by itself."""
-    return {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "CUDA_HOME")}
+        return calculator_numbers(calculator, atoms)
 
 
 def setUpModule():
@@ -85,8 +66,7 @@ def setUpModule():
         torch.save(build(), Exported.folder / f"{name}.model")
         export(name, head, "float64")
     export("two_layers", None, "float32")
-    for name, atoms in crystals().items():
-        (Exported.folder / f"{name}.json").write_text(json.dumps(atoms))
+    Exported.write_cases(crystals())
 
 
 def export(name, head, dtype):
@@ -95,45 +75,12 @@ def export(name, head, dtype):
     export_mace.main([*words, "--output", str(Exported.archive(name, dtype))])
 
 
-class Exported(unittest.TestCase):
-    """What the tests have in common: the folder of checkpoints and archives, and the tools."""
-
-    folder = Path()
-
-    @classmethod
-    def archive(cls, name, dtype="float64"):
-        return cls.folder / f"{name}_{dtype}.pt"
-
-    def in_plugin(self, archive, case):
-        """Energy, energies, forces and stress as the plugin computes them, undecomposed."""
-        done = tool("nvalchemi-evaluate", archive, "--case", self.folder / f"{case}.json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        found = {key: np.array(json.loads(done.stdout)[key]) for key in QUANTITIES}
-        # mace strains symmetrically. Rounded to single precision, the constants of a network leave
-        # it not exactly invariant under rotations, and its stress an antisymmetric part.
-        found["stress"] = (found["stress"] + found["stress"].T) / 2
-        return found
-
-    def validate(self, archive):
-        structure = self.folder / "nacl64.json"
-        return tool(
-            "nvalchemi-validate", "--archive", archive, "--structure", structure, "--ranks", 3
-        )
-
-    def run_case(self, archive, case, ranks):
-        script = REPOSITORY / "unittest" / "mpi" / "run_case.py"
-        words = ("--archive", archive, "--case", self.folder / f"{case}.json", "-n", ranks)
-        done = tool("python3", script, *words, "--against", "alone", "--steps", 1)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
-
-
 class AgainstTheCalculator(Exported):
     def largest_difference(self, name, dtype, case):
         ours = self.in_plugin(self.archive(name, dtype), case)
         theirs = calculate(self.folder / f"{name}.model", MODELS[name][1], dtype, crystals()[case])
         self.assertGreater(np.abs(theirs["forces"]).max(), 1e-2)  # there is something to compare
-        return {key: np.abs(ours[key] - theirs[key]).max() for key in QUANTITIES}
+        return {key: np.abs(ours[key] - theirs[key]).max() for key in self.QUANTITIES}
 
     def test_double_precision_agrees_to_rounding(self):
         for name in MODELS:
@@ -191,19 +138,9 @@ class Decomposed(Exported):
 
     def test_example_runs_and_validates_itself(self):
         shutil.copy(self.archive("two_layers"), self.folder / "mace.pt")
-        text = (EXAMPLE / "in.nacl").read_text()
-        lines = [line for line in text.splitlines() if not line.startswith("plugin load")]
-        (self.folder / "in.nacl").write_text("\n".join(lines) + "\n")
 
-        run = subprocess.run(
-            ["mpiexec", "-n", "2", "lmp", "-in", "in.nacl", "-var", "steps", "4", "-log", "none"],
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
+        run = self.run_example(EXAMPLE / "in.nacl", ranks=2, steps=4)
 
-        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertIn("Validation by fix check at step 0", run.stdout)
         self.assertIn("1 forward width    64", run.stdout)
 
@@ -244,6 +181,24 @@ class Archive(Exported):
         export_mace.main([str(checkpoint), "--output", str(output)])
 
         self.assertEqual(read_archive(output)[1]["name"], "default_head_Default_float64")
+
+    @unittest.skipUnless(importlib.util.find_spec("cuequivariance_torch"), "no cuequivariance")
+    def test_form_of_cuequivariance_gives_the_same_archive(self):
+        from mace.cli.convert_e3nn_cueq import run as accelerate
+
+        checkpoint, output = self.folder / "accelerated.model", self.folder / "accelerated.pt"
+        with default_precision(torch.float64):
+            torch.save(accelerate(mace_models.two_layers()), checkpoint)
+        loaded = mace_models.mace_checkpoint.unpickle(str(checkpoint))
+        self.assertIn("cuequivariance_torch", {type(m).__module__[:20] for m in loaded.modules()})
+
+        export_mace.main([str(checkpoint), "--output", str(output)])
+
+        plain = read_archive(self.archive("two_layers"))[1]["reference"]
+        found = read_archive(output)[1]["reference"]
+        for key in QUANTITIES:
+            difference = np.abs(np.array(plain[key]) - np.array(found[key])).max()
+            self.assertLess(difference, 1e-12, key)
 
     @unittest.skipUnless(os.path.exists(LOADER), f"no dynamic loader {LOADER}")
     def test_runs_from_its_environment_alone_without_the_loader_cache(self):

@@ -14,9 +14,12 @@ from support import EXPORTERS, FIXTURES
 # isort: split
 from card import read_archive
 from evaluate import evaluate, rattled_rocksalt
+from exported import Exported
 
 try:
     import export_sevennet
+    import sevenn._const
+    from sevenn.calculator import SevenNetCalculator
 except SystemExit as missing:
     if __name__ == "__main__":
         print(f"SKIPPED: {missing}")
@@ -29,6 +32,53 @@ LOADER = "/lib64/ld-linux-x86-64.so.2"
 def calculator(dtype):
     """The package's own calculator of the packaged SevenNet-0."""
     return export_sevennet.package_calculator(*export_sevennet.load_network("7net-0", dtype), dtype)
+
+
+class OtherCheckpoints(Exported):
+    """The other checkpoints of the wheel, each fidelity of those that have two, and one by path."""
+
+    MODELS = (
+        ("7net-0_22may2024", None, "sevennet_0_22may2024_float64", 4),
+        ("7net-l3i5", None, "sevennet_l3i5_float64", 4),
+        ("7net-mf-0", "PBE", "sevennet_mf_0_PBE_float64", 4),
+        (sevenn._const.SEVENNET_MF_0, "R2SCAN", "checkpoint_sevennet_mf_0_R2SCAN_float64", 4),
+    )
+
+    def test_agree_with_the_calculator_that_reads_the_checkpoint_itself(self):
+        atoms, seen = rattled_rocksalt(("Mg", "O"), 4.2, seed=12), []
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        for model, modal, name, exchanges in self.MODELS:
+            path = str(Path(folder.name) / "other.pt")
+            words = ["--modal", modal] if modal else []
+            export_sevennet.main(["--model", model, *words, "--output", path])
+            module, card = read_archive(path)
+
+            ours = evaluate(module, card, atoms)
+            theirs = export_sevennet.calculator_numbers(
+                SevenNetCalculator(model, device="cpu", modal=modal), atoms
+            )
+
+            self.assertEqual((card["name"], card["expected_exchanges"]), (name, exchanges))
+            for key in ("energy", "energies", "forces", "stress"):
+                with self.subTest(model=model, modal=modal, key=key):
+                    scale = np.abs(theirs[key]).max()
+                    # the calculator computes in single precision
+                    self.assertLess(np.abs(ours[key] - theirs[key]).max() / scale, 2e-5)
+            # no two of them are the same model
+            self.assertTrue(all(np.abs(ours["forces"] - f).max() > 1e-3 for f in seen))
+            seen.append(ours["forces"])
+        self.validate_last(folder, path)
+
+    def validate_last(self, folder, path):
+        """The archive of one fidelity is divided as that of any other SevenNet."""
+        type(self).folder = Path(folder.name)
+        self.write_cases({"nacl8": rattled_rocksalt(repeat=1, seed=11)})
+
+        done = self.validate(path, "nacl8")
+
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("exchanges: 4 forward in the model", done.stdout)
 
 
 class ExportSevenNet(unittest.TestCase):
@@ -116,11 +166,14 @@ class ExportSevenNet(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "--model: got '7net-omni', expected one of 7net-0"):
             export_sevennet.load_network("7net-omni", torch.float64)
 
-    def test_refuses_a_multi_fidelity_model(self):
-        import sevenn._const
-
-        with self.assertRaisesRegex(ValueError, "multi-fidelity model with the modalities .*PBE"):
-            export_sevennet.load_network(sevenn._const.SEVENNET_MF_0, torch.float64)
+    def test_refuses_a_fidelity_that_the_model_has_not(self):
+        for model, modal, text in (
+            ("7net-mf-0", None, "--modal: not given, expected one of PBE, R2SCAN"),
+            ("7net-mf-0", "SCAN", "--modal: got 'SCAN', expected one of PBE, R2SCAN"),
+            ("7net-0", "PBE", "--modal: got 'PBE', but '7net-0' knows one fidelity alone"),
+        ):
+            with self.assertRaisesRegex(ValueError, text):
+                export_sevennet.load_network(model, torch.float64, modal)
 
     @unittest.skipUnless(os.path.exists(LOADER), f"no dynamic loader {LOADER}")
     def test_runs_from_its_environment_alone_without_the_loader_cache(self):

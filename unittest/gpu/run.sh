@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Tests pair style nvalchemi/kk on a GPU machine: every test case against the numbers of its package, on 1 and 2 ranks
-# (which share a GPU where there is one), and what unittest/mpi/test_kokkos.py says besides.
+# (which share a GPU where there is one), and what unittest/mpi/test_kokkos.py and
+# test_kokkos_gpu.py say besides.
 #
 #   bash unittest/gpu/run.sh [CMake arguments...]
 #
@@ -12,7 +13,8 @@
 #   Kokkos_ROOT           the Kokkos that it was built with
 #   NVALCHEMI_TORCH_DIR   a LibTorch for CUDA (default: that of python3)
 # NVALCHEMI_MPIEXEC (default: mpiexec) starts the ranks; NVALCHEMI_FIXTURES is a folder with models/*.pt;
-# NVALCHEMI_KOKKOS_GPUS (default: all) is the number of GPUs to use.
+# NVALCHEMI_KOKKOS_GPUS (default: all) is the number of GPUs to use. NVALCHEMI_MEASURE, an archive that knows Na and Cl,
+# asks for measurements with it afterwards, which go to gpu_numbers.json (unittest/benchmark/measure_gpu.py says more).
 set -euo pipefail
 
 NVALCHEMI_BUILD_DIR=${NVALCHEMI_BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../../build-gpu}
@@ -92,12 +94,24 @@ run_cases() {
 }
 
 run_kokkos_tests() {
-    NVALCHEMI_KOKKOS_GPUS=${gpus} "${NVALCHEMI_PYTHON}" "${NVALCHEMI_REPO}/unittest/mpi/test_kokkos.py" || failures=$((failures + 1))
+    local program
+    for program in test_kokkos test_kokkos_gpu; do
+        NVALCHEMI_KOKKOS_GPUS=${gpus} "${NVALCHEMI_PYTHON}" "${NVALCHEMI_REPO}/unittest/mpi/${program}.py" || failures=$((failures + 1))
+    done
+}
+
+measure() {
+    local exchange_time="${NVALCHEMI_BUILD_DIR}/lib/exchange_time" tracer="${NVALCHEMI_BUILD_DIR}/lib/libtrace_cuda.so" options=()
+    [ ! -x "${exchange_time}" ] || options+=(--exchange-time "${exchange_time}")
+    [ ! -f "${tracer}" ] || options+=(--tracer "${tracer}")
+    "${NVALCHEMI_PYTHON}" "${NVALCHEMI_REPO}/unittest/benchmark/measure_gpu.py" --archive "${NVALCHEMI_MEASURE}" \
+        --output gpu_numbers.json "${options[@]}" || failures=$((failures + 1))
 }
 
 nvalchemi_phase "GPU" need_gpu
 nvalchemi_phase "Build" build_if_needed "$@"
 nvalchemi_phase "Cases" run_cases
 nvalchemi_phase "nvalchemi/kk against nvalchemi" run_kokkos_tests
+[ -z "${NVALCHEMI_MEASURE:-}" ] || nvalchemi_phase "Measurements" measure
 nvalchemi_print_times
 exit "$((failures > 0))"

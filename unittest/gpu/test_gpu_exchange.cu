@@ -15,23 +15,12 @@
 
 #include "src/USER-NVALCHEMI/mpi_exchange.h"
 #include "src/USER-NVALCHEMI/rank_agreement.h"
+#include "unittest/mpi/world.hpp"
 
 namespace nvalchemi {
 namespace {
 
 using Kind = ExchangeEvent::Kind;
-
-int rank_in_world() {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    return rank;
-}
-
-int ranks_in_world() {
-    int ranks = 1;
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    return ranks;
-}
 
 int gpu_of_this_rank() {
     int count = 0;
@@ -60,12 +49,6 @@ std::vector<T> numbers(std::int64_t rows, std::int64_t width) {
     return values;
 }
 
-template <typename T>
-constexpr ElementType kType = std::is_same_v<T, float>          ? ElementType::Float32
-                              : std::is_same_v<T, double>       ? ElementType::Float64
-                              : std::is_same_v<T, std::int32_t> ? ElementType::Int32
-                                                                : ElementType::Int64;
-
 using Work = std::function<void(MpiExchange&, const RowBlock&)>;
 
 void forward(MpiExchange& exchange, const RowBlock& rows) { exchange.forward(rows); }
@@ -80,7 +63,7 @@ std::vector<T> on_host(const HaloPlan& plan, std::int64_t width, const Work& wor
     auto values = numbers<T>(plan.total_rows, width);
     MpiExchange exchange(MPI_COMM_WORLD);
     exchange.set_plan(plan);
-    work(exchange, {values.data(), plan.total_rows, width, kType<T>, -1});
+    work(exchange, {values.data(), plan.total_rows, width, kElementType<T>, -1});
     return values;
 }
 
@@ -109,7 +92,7 @@ std::vector<T> on_gpu(const HaloPlan& plan, std::int64_t width, const Work& work
     MpiExchange& exchange = exchange_of(way);
     exchange.use_stream(stream);
     exchange.set_plan(plan);
-    work(exchange, {data, plan.total_rows, width, kType<T>, gpu});
+    work(exchange, {data, plan.total_rows, width, kElementType<T>, gpu});
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     cudaMemcpy(values.data(), data, bytes, cudaMemcpyDeviceToHost);
     cudaStreamDestroy(stream);
@@ -227,12 +210,3 @@ TEST_F(GpuExchange, TwoRanksOnOneGpuAreNotLinked) {
 
 }  // namespace
 }  // namespace nvalchemi
-
-int main(int count, char** arguments) {
-    MPI_Init(&count, &arguments);
-    ::testing::InitGoogleTest(&count, arguments);
-    int failed = RUN_ALL_TESTS(), failed_anywhere = 0;
-    MPI_Allreduce(&failed, &failed_anywhere, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    MPI_Finalize();
-    return failed_anywhere;
-}

@@ -65,12 +65,12 @@ def pair_lines(settings, symbols):
     ]
 
 
-def opening_lines(installation, settings, periodic):
+def opening_lines(installation, settings, periodic, atom_style="atomic"):
     """Everything before the box exists."""
     boundary = " ".join("p" if p else settings.open_boundary for p in periodic)
     lines = [
         f"units {settings.units}",
-        "atom_style atomic",
+        f"atom_style {atom_style}",
         f"newton {settings.newton}",
         f"boundary {boundary}",
         f"plugin load {installation.plugin}",
@@ -89,7 +89,7 @@ def kokkos_arguments(settings):
 
 
 def input_script(installation, settings, structure):
-    lines = opening_lines(installation, settings, structure.periodic)
+    lines = opening_lines(installation, settings, structure.periodic, structure.atom_style)
     lines += ["read_data case.data"]
     if settings.balance:
         lines.append(f"balance 1.0 {settings.balance}")

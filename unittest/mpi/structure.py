@@ -61,6 +61,7 @@ class Structure:
     cell: np.ndarray  # (3, 3) rows are lattice vectors, right-handed
     periodic: tuple = (True, True, True)
     origin: np.ndarray = field(default_factory=lambda: np.zeros(3))  # corner of the box
+    charges: tuple = ()  # in e, for atom_style charge; empty: atom_style atomic
 
     def __len__(self):
         return len(self.symbols)
@@ -68,6 +69,10 @@ class Structure:
     @property
     def volume(self):
         return abs(np.linalg.det(self.cell))
+
+    @property
+    def atom_style(self):
+        return "charge" if self.charges else "atomic"
 
     @property
     def species(self):
@@ -91,6 +96,7 @@ class Structure:
         return replace(
             self,
             symbols=self.symbols * len(shifts),
+            charges=tuple(self.charges) * len(shifts),
             positions=np.concatenate([self.positions + shift for shift in shifts]),
             cell=self.cell * np.array(counts)[:, None],
         )
@@ -124,6 +130,7 @@ class Structure:
             "cell": self.cell.tolist(),
             "pbc": [bool(p) for p in self.periodic],
             "positions": self.positions.tolist(),
+            **({"charges": list(self.charges)} if self.charges else {}),
         }
 
 
@@ -234,10 +241,11 @@ def write_data(path, structure, ids=None, types=None, masses=None, scale=1.0):
         ]
         lines.append(f"{numbers(origin)} abc origin")
     lines += ["", "Masses", ""] + [f"{k + 1} {mass:.17g}" for k, mass in enumerate(masses)]
-    lines += ["", "Atoms # atomic", ""]
+    lines += ["", f"Atoms # {structure.atom_style}", ""]
+    charges = [f" {charge:.17g}" for charge in structure.charges] or [""] * len(structure)
     lines += [
-        f"{tag} {kind} {numbers(x * scale)}"
-        for tag, kind, x in zip(ids, types, structure.positions)
+        f"{tag} {kind}{charge} {numbers(x * scale)}"
+        for tag, kind, charge, x in zip(ids, types, charges, structure.positions)
     ]
     with open(path, "w") as stream:
         stream.write("\n".join(lines) + "\n")

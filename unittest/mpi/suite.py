@@ -131,7 +131,9 @@ class LammpsTest(unittest.TestCase):
 
     def script(self, structure, settings, lines):
         """An input that reads case.data, sets the style up and goes on with `lines`."""
-        opening = opening_lines(self.installation, settings, structure.periodic)
+        opening = opening_lines(
+            self.installation, settings, structure.periodic, structure.atom_style
+        )
         return (
             "\n".join(
                 [

@@ -110,6 +110,8 @@ class Variants(KokkosTest):
             self.check(f"{FULL} comm {place}")
         for place in ("device", "host"):
             self.check(f"{HALF} sort {place}")
+        self.check(f"{HALF} comm/pair/forward no comm/pair/reverse no")
+        self.check(f"{FULL} comm/pair/forward no comm/fix/forward no")
 
     def test_names_of_the_style(self):
         for style in ("nvalchemi/kk/device", "nvalchemi/kk/host"):
@@ -146,6 +148,31 @@ class Variants(KokkosTest):
         kokkos = self.kokkos_settings(toy, 2, HALF, pair_lines=lines("nvalchemi/kk"))
         found = self.decomposed(structure, kokkos)
         self.assert_same(found.reference, plain.reference, structure.volume, BAR)
+
+    def test_hybrid_overlay_with_a_pair_potential_of_kokkos_in_both_orders(self):
+        toy = model("toy_index_add")
+        structure = toy.case("nacl64")[0]
+        lj = {"1 1": "0.01 2.5", "1 2": "0.02 2.4", "2 2": "0.03 2.9"}
+
+        def lines(styles, suffix):
+            return (
+                f"pair_style hybrid/overlay {' '.join(styles)}",
+                f'pair_coeff * * nvalchemi{suffix} "{toy.archive}" Na Cl',
+                *(f"pair_coeff {pair} lj/cut{suffix} {value}" for pair, value in lj.items()),
+            )
+
+        device = "device cuda" if GPUS else "device cpu"
+        plain = lines([f"nvalchemi {device}", "lj/cut 6.0"], "")
+        expected = self.decomposed(structure, self.plain_settings(toy, 2, pair_lines=plain))
+        alone = self.decomposed(structure, self.plain_settings(toy, 2)).reference
+        for package in (HALF, FULL):
+            for styles in (["nvalchemi/kk", "lj/cut/kk 6.0"], ["lj/cut/kk 6.0", "nvalchemi/kk"]):
+                settings = self.kokkos_settings(toy, 2, package, pair_lines=lines(styles, "/kk"))
+                found = self.decomposed(structure, settings).reference
+                with self.subTest(package=package, styles=styles):
+                    self.assert_same(found, expected.reference, structure.volume, BAR)
+                    with self.assertRaises(AssertionError):
+                        self.assert_same(found, alone, structure.volume, BAR)
 
 
 class FewAtoms(KokkosTest):
@@ -263,6 +290,27 @@ class Results(KokkosTest):
         os.environ["NVALCHEMI_FAULT"] = "skip_reverse"
         self.addCleanup(os.environ.pop, "NVALCHEMI_FAULT", None)
         self.assertTrue(self.validate(3, HALF))
+
+    def test_the_sampled_validator_moves_atoms_where_kokkos_keeps_them(self):
+        archive = model("toy_index_add")
+        settings = self.kokkos_settings(archive, 2)
+        structure = archive.case("nacl64")[0]
+        self.write_structure(structure)
+        lines = [
+            "fix check all nvalchemi/validate mode sampled every 1",
+            "fix move all nve",
+            "run 2",
+        ]
+        script = self.script(structure, settings, lines)
+        for fault, word in (("", "same"), ("swap_edges", "DIFFERENT")):
+            run = self.run_input(
+                script,
+                2,
+                arguments=kokkos_arguments(settings),
+                environment={"NVALCHEMI_FAULT": fault},
+            )
+            self.assertEqual(run.status == 0, not fault, run.message)
+            self.assertRegex(run.log, rf"all forces along one random direction.*: {word}\n")
 
     def test_dynamics_with_new_neighbours(self):
         archive = model("toy_index_add")

@@ -31,18 +31,20 @@ void expect_failure(const std::function<void()>& work, const std::string& part) 
 }
 
 TEST(ParsePairOptions, ReadsEveryKeyword) {
-    const auto options =
-        parse_pair_options({"device", "cuda:1", "halo_comm", "mpi/device", "card", "c.json", "spec",
-                            "s.json", "threads", "3", "selftest", "no", "exclusions", "allow",
-                            "centroid", "yes", "verbose", "yes"});
+    const auto options = parse_pair_options(
+        {"device",     "cuda:1", "halo_comm", "mpi/device", "graphs",  "yes",      "card",
+         "c.json",     "spec",   "s.json",    "threads",    "3",       "selftest", "no",
+         "exclusions", "allow",  "centroid",  "yes",        "verbose", "yes"});
 
     EXPECT_EQ(options.device, "cuda:1");
     EXPECT_EQ(options.halo_comm, HaloComm::MpiDevice);
+    EXPECT_EQ(options.graphs, GraphUse::Yes);
     EXPECT_EQ(options.card_file, "c.json");
     EXPECT_EQ(options.spec, "s.json");
     EXPECT_EQ(options.threads, 3);
     EXPECT_FALSE(options.self_test);
-    EXPECT_TRUE(options.allow_exclusions && options.centroid && options.verbose);
+    EXPECT_TRUE(options.allow_exclusions && options.centroid);
+    EXPECT_EQ(options.verbose, 2);
 }
 
 TEST(ParsePairOptions, HasDefaultsForAll) {
@@ -50,8 +52,10 @@ TEST(ParsePairOptions, HasDefaultsForAll) {
 
     EXPECT_EQ(options.device, "auto");
     EXPECT_EQ(options.halo_comm, HaloComm::Auto);
+    EXPECT_EQ(options.graphs, GraphUse::Auto);
     EXPECT_TRUE(options.self_test);
-    EXPECT_FALSE(options.allow_exclusions || options.centroid || options.verbose);
+    EXPECT_FALSE(options.allow_exclusions || options.centroid);
+    EXPECT_EQ(options.verbose, 1);
 }
 
 TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
@@ -59,7 +63,7 @@ TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
         [] {
             parse_pair_options({"devise", "cpu"});
         },
-        "got unknown keyword 'devise', expected one of device, halo_comm, card");
+        "got unknown keyword 'devise', expected one of device, halo_comm, graphs, card");
     expect_failure(
         [] {
             parse_pair_options({"device", "cuda:x"});
@@ -70,6 +74,11 @@ TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
             parse_pair_options({"halo_comm", "cuda"});
         },
         "keyword halo_comm: got 'cuda', expected auto, mpi, mpi/device or nccl");
+    expect_failure(
+        [] {
+            parse_pair_options({"graphs", "on"});
+        },
+        "keyword graphs: got 'on', expected auto, yes or no");
     expect_failure([] { parse_pair_options({"threads", "-1"}); }, "keyword threads: got '-1'");
     EXPECT_EQ(parse_pair_options({"charge", "-2.5"}).total_charge, -2.5);
     EXPECT_EQ(parse_pair_options({}).total_charge, std::nullopt);
@@ -80,6 +89,11 @@ TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
             },
             "expected the total charge of the system, a number in e");
     expect_failure([] { parse_pair_options({"selftest", "maybe"}); }, "expected yes or no");
+    expect_failure(
+        [] {
+            parse_pair_options({"verbose", "3"});
+        },
+        "keyword verbose: got '3', expected 0, 1 or 2 (or quiet, no, yes)");
     expect_failure([] { parse_pair_options({"card"}); }, "keyword card: got no value");
 }
 

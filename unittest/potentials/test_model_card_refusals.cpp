@@ -80,10 +80,11 @@ TEST(ParseModelCard, RejectsUnknownKeysInsideItsParts) {
     EXPECT_EQ(
         refusal("'kind':", "'z': 1, 'kind':"),
         "c.json /outputs/e/z" + unknown + "\"role\", \"kind\", \"shape\", \"autograd\", \"sign\"");
-    EXPECT_EQ(refusal_of_card(card_and("'reference': {'z': 1}")),
-              "c.json /reference/z" + unknown +
-                  "\"symbols\", \"positions\", \"cell\", \"pbc\", \"energy\", \"energies\", "
-                  "\"forces\", \"stress\", \"total_charge\"");
+    EXPECT_EQ(
+        refusal_of_card(card_and("'reference': {'z': 1}")),
+        "c.json /reference/z" + unknown +
+            "\"symbols\", \"positions\", \"cell\", \"pbc\", \"charges\", \"energy\", \"energies\", "
+            "\"forces\", \"stress\", \"total_charge\"");
 }
 
 TEST(ParseModelCard, RejectsWrongFacts) {
@@ -181,7 +182,8 @@ TEST(ParseModelCard, RejectsBadInputs) {
     EXPECT_EQ(input("{'role': 'weights'}"),
               "c.json /inputs/x/role: got \"weights\", expected one of \"species_index\", "
               "\"species_one_hot\", \"positions\", \"edge_index\", \"edge_vectors\", "
-              "\"edge_shifts\", \"edge_cell_shifts\", \"cell\", \"batch\", \"batch_pointer\", "
+              "\"edge_shifts\", \"edge_cell_shifts\", \"cell\", \"setup_cell\", \"batch\", "
+              "\"batch_pointer\", "
               "\"n_rows\", \"n_owned\", \"owned_mask\", \"charges\", \"total_charge\", "
               "\"neighbor_matrix\", \"neighbor_mask\", \"constant\", \"dict\"");
     for (const std::string entry :

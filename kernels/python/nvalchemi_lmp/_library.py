@@ -19,8 +19,13 @@ def _candidates():
     if named:
         return [Path(named)]
     package = Path(__file__).resolve().parent
+    wheel = package.parent / "lammps_nvalchemi" / "lib" / "nvalchemi"
     checkout = list(package.parents)[2:3]  # kernels/python/nvalchemi_lmp
-    return [package / LIBRARY, *(top / "build" / "lib" / LIBRARY for top in checkout)]
+    return [
+        package / LIBRARY,
+        *wheel.glob(f"{LIBRARY}.*"),
+        *(top / "build" / "lib" / LIBRARY for top in checkout),
+    ]
 
 
 def _find():

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The package's own operators, `torch.ops.nvalchemi_lmp.*`, and specs that declare them."""
+
+import json
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def load_operators():
+    """Register the operators of libnvalchemi_kernels.so with torch."""
+    try:
+        import nvalchemi_lmp
+    except ModuleNotFoundError:
+        sys.path.append(str(REPOSITORY / "kernels" / "python"))
+        import nvalchemi_lmp
+    return nvalchemi_lmp.loaded_file()
+
+
+def operator_adapter(name, slice_owned=(), all_reduce_sum=()):
+    """The adapter of an operator: which arguments lose their halo rows, and which outputs are sums
+    over all ranks. With neither, the operator gives owned rows their whole result."""
+
+    def transforms(positions, kind):
+        return {str(position): {"type": kind} for position in positions}
+
+    return {
+        "op": f"nvalchemi_lmp::{name}",
+        "arg_transforms": transforms(slice_owned, "slice_owned"),
+        "output_transforms": transforms(all_reduce_sum, "all_reduce_sum"),
+    }
+
+
+def spec_from_preset(preset, adapters, **changes):
+    """The distribution spec `preset` of spec/presets with these adapters of operators."""
+    spec = json.loads((REPOSITORY / "spec" / "presets" / f"{preset}.json").read_text())
+    spec["core"]["custom_ops"] = list(adapters)
+    return {**spec, **changes}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef NVALCHEMI_POTENTIALS_GRAPH_CHOICE_HPP
+#define NVALCHEMI_POTENTIALS_GRAPH_CHOICE_HPP
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "potentials/distributed_model.hpp"
+#include "potentials/session.hpp"
+#include "potentials/static_evaluation.hpp"
+
+namespace nvalchemi {
+
+/// Atoms up to which GraphUse::Auto records. On an H200 SevenNet-0 in float32 takes 41 ms of
+/// launches and 28 microseconds of work for each atom.
+constexpr std::int64_t MOST_ATOMS_OF_AUTO = 1500;
+
+/// Decides whether evaluations of one model are recorded and replayed, and does so.
+class GraphChoice {
+  public:
+    /// `model` is on `device`; both and `card` outlive this.
+    GraphChoice(GraphUse wanted, const ModelCard& card, const DistributedModel& model,
+                const torch::Device& device);
+
+    /// Evaluate by replaying, if that has been found to give the same numbers; else nothing.
+    std::optional<Evaluation> evaluate(const AtomGraph& graph, const HaloExchange& exchange,
+                                       bool edge_moments);
+
+    /// Told of the first evaluation without replaying: decide, recording the same graph. Throws
+    /// ModelError if graphs are wanted and cannot be.
+    void decide(const AtomGraph& graph, const HaloExchange& exchange);
+
+    bool undecided() const { return wanted_ != GraphUse::No && !decided_; }
+    std::string take_news() { return std::exchange(news_, std::string()); }
+    int recordings() const { return recorded_ ? recorded_->recordings() : 0; }
+
+  private:
+    std::string obstacle(const AtomGraph& graph, const HaloExchange& exchange) const;
+    void compare(const AtomGraph& graph);
+    void give_up(const std::string& reason);
+
+    GraphUse wanted_;
+    const ModelCard& card_;
+    const DistributedModel& model_;
+    torch::Device device_;
+    bool decided_ = false;
+    std::unique_ptr<StaticEvaluation> recorded_;  ///< null: not used
+    std::string news_;
+};
+
+/// Throws ModelError that names an output of `found` that differs from that of `expected` by more
+/// than rounding.
+void require_same_results(const ModelCard& card, const ModelResults& found,
+                          const ModelResults& expected, double tolerance);
+
+}  // namespace nvalchemi
+
+#endif

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "potentials/padded_graph.hpp"
+
+namespace nvalchemi {
+
+namespace {
+
+using torch::Tensor;
+
+/// The least number of sink rows: a receiver and a sender.
+constexpr std::int64_t SINKS = 2;
+
+/// In no special direction, in which spherical harmonics might have no derivative.
+Tensor longer_than(double cutoff) {
+    const auto direction = torch::tensor({0.61, 0.53, 0.47}, torch::kFloat64);
+    return direction * (1.01 * cutoff / direction.norm().item<double>());
+}
+
+/// The caller's numbers, (count, ...) of `like`.
+template <typename T>
+Tensor given(const T* data, std::int64_t count, const Tensor& like, int cuda_device) {
+    auto shape = like.sizes().vec();
+    shape[0] = count;
+    const auto where =
+        cuda_device < 0 ? torch::Device(torch::kCPU)
+                        : torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(cuda_device));
+    return at::for_blob(const_cast<T*>(data), shape)
+        .options(like.options().device(where))
+        .target_device(where)
+        .make_tensor();
+}
+
+/// `data` to the first places of `array`.
+template <typename T>
+void put(const Tensor& array, const T* data, std::int64_t count, int cuda_device) {
+    if (count > 0) array.narrow(0, 0, count).copy_(given(data, count, array, cuda_device));
+}
+
+/// The same, and `rest` to the places that follow.
+template <typename T>
+void put(const Tensor& array, const T* data, std::int64_t count, int cuda_device,
+         const Tensor& rest) {
+    put(array, data, count, cuda_device);
+    array.narrow(0, count, array.size(0) - count).copy_(rest);
+}
+
+}  // namespace
+
+std::int64_t capacity_for(std::int64_t count, std::int64_t present) {
+    constexpr std::int64_t kLeastRoom = 8;
+    constexpr std::int64_t kPart = 64;
+    const bool much_too_large = present > 2 * (count + kLeastRoom);
+    if (present > 0 && count <= present && !much_too_large) return present;
+    return count + count / kPart + kLeastRoom;
+}
+
+PaddedGraph::PaddedGraph(const ModelCard& card, const torch::Device& device)
+    : device_(device), sink_edge_(longer_than(card.cutoff).to(device)) {}
+
+void PaddedGraph::resize(std::int64_t rows, std::int64_t edges) {
+    const auto integers = torch::TensorOptions(torch::kInt64).device(device_);
+    const auto reals = torch::TensorOptions(torch::kFloat64).device(device_);
+    species_ = torch::zeros({rows}, integers);
+    receiver_ = torch::zeros({edges}, integers);
+    sender_ = torch::zeros({edges}, integers);
+    cell_shift_ = torch::zeros({edges, 3}, integers);
+    position_ = torch::zeros({rows, 3}, reals);
+    edge_vector_ = torch::zeros({edges, 3}, reals);
+    shift_ = torch::zeros({edges, 3}, reals);
+    charge_ = torch::zeros({rows}, reals);
+    first_sink_ = -1;
+    view_.n_owned = view_.n_rows = rows;
+    view_.n_edges = edges;
+    view_.species = species_.const_data_ptr<std::int64_t>();
+    view_.receiver = receiver_.const_data_ptr<std::int64_t>();
+    view_.sender = sender_.const_data_ptr<std::int64_t>();
+    view_.edge_vector = edge_vector_.const_data_ptr<double>();
+    view_.position = position_.const_data_ptr<double>();
+    view_.results_stay = true;
+    view_.cuda_device = device_.is_cuda() ? device_.index() : -1;
+}
+
+/// Sums into one row by many threads would wait for each other: all pairs of sinks take part.
+void PaddedGraph::spread_edges(std::int64_t first_sink, std::int64_t first_edge) {
+    if (first_sink != first_sink_) {
+        const auto pairs = (view_.n_rows - first_sink) / 2;
+        turns_ = torch::arange(view_.n_edges, species_.options()).remainder(pairs) * 2 + first_sink;
+        first_sink_ = first_sink;
+    }
+    const auto count = view_.n_edges - first_edge;
+    const auto receivers = turns_.narrow(0, 0, count);
+    receiver_.narrow(0, first_edge, count).copy_(receivers);
+    sender_.narrow(0, first_edge, count).copy_(receivers + 1);
+}
+
+bool PaddedGraph::fill(const AtomGraph& graph) {
+    const auto rows = capacity_for(graph.n_rows + SINKS, view_.n_rows);
+    const auto edges = capacity_for(graph.n_edges, view_.n_edges);
+    const bool changed = rows != view_.n_rows || edges != view_.n_edges;
+    if (changed) resize(rows, edges);
+
+    const auto zero = torch::zeros({}, position_.options());
+    const int from = graph.cuda_device;
+    const auto n = graph.n_rows;
+    put(species_, graph.species, n, from, zero);
+    put(receiver_, graph.receiver, graph.n_edges, from);
+    put(sender_, graph.sender, graph.n_edges, from);
+    spread_edges(n, graph.n_edges);
+    put(edge_vector_, graph.edge_vector, graph.n_edges, from, sink_edge_);
+    if (graph.position != nullptr) put(position_, graph.position, n, from, zero);
+    position_.slice(0, n + 1, rows, 2).copy_(sink_edge_);
+    if (graph.edge_shift != nullptr) put(shift_, graph.edge_shift, graph.n_edges, from, zero);
+    if (graph.edge_cell_shift != nullptr)
+        put(cell_shift_, graph.edge_cell_shift, graph.n_edges, from, zero);
+    if (graph.charge != nullptr) put(charge_, graph.charge, n, from, zero);
+    view_.charge = graph.charge ? charge_.const_data_ptr<double>() : nullptr;
+    view_.setup_cell = graph.setup_cell;
+    view_.edge_shift = graph.edge_shift ? shift_.const_data_ptr<double>() : nullptr;
+    view_.edge_cell_shift =
+        graph.edge_cell_shift ? cell_shift_.const_data_ptr<std::int64_t>() : nullptr;
+    std::copy_n(graph.cell, 9, view_.cell);
+    return changed;
+}
+
+}  // namespace nvalchemi

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What tests of exporters do with an archive once it is written: evaluate it in the plugin,
+validate it, and run it in LAMMPS on several ranks."""
+
+import json
+import os
+import subprocess
+import unittest
+from pathlib import Path
+
+import numpy as np
+from support import REPOSITORY
+
+LOADER = "/lib64/ld-linux-x86-64.so.2"
+QUANTITIES = ("energy", "energies", "forces", "stress")
+
+
+def tool(*words):
+    """Run a tool of the build, or a script of the repository."""
+    return subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=600)
+
+
+def without_library_paths():
+    """The environment of a run that has to find its libraries by itself."""
+    return {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "CUDA_HOME")}
+
+
+def symmetrized(stress):
+    """Packages strain symmetrically. Rounded to single precision, the constants of a network leave
+    it not exactly invariant under rotations, and its stress an antisymmetric part."""
+    return (stress + stress.T) / 2
+
+
+class Exported(unittest.TestCase):
+    """What the tests share: the folder of checkpoints, archives and cases, and the tools."""
+
+    folder = Path()
+
+    @classmethod
+    def archive(cls, name, dtype="float64"):
+        return cls.folder / f"{name}_{dtype}.pt"
+
+    @classmethod
+    def write_cases(cls, cases):
+        for name, atoms in cases.items():
+            (cls.folder / f"{name}.json").write_text(json.dumps(atoms))
+
+    def in_plugin(self, archive, case):
+        """Energy, energies, forces and stress as the plugin computes them, undecomposed."""
+        done = tool("nvalchemi-evaluate", archive, "--case", self.folder / f"{case}.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = {key: np.array(json.loads(done.stdout)[key]) for key in QUANTITIES}
+        found["stress"] = symmetrized(found["stress"])
+        return found
+
+    def validate(self, archive, case="nacl64"):
+        structure = self.folder / f"{case}.json"
+        return tool(
+            "nvalchemi-validate", "--archive", archive, "--structure", structure, "--ranks", 3
+        )
+
+    def run_case(self, archive, case, ranks):
+        script = REPOSITORY / "unittest" / "mpi" / "run_case.py"
+        words = ("--archive", archive, "--case", self.folder / f"{case}.json", "-n", ranks)
+        done = tool("python3", script, *words, "--against", "alone", "--steps", 1)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)

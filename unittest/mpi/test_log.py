@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the style writes to log and screen: publications, and as much as keyword verbose says."""
+
+import json
+from pathlib import Path
+
+import scripted
+from suite import LammpsTest, main, scripted_model
+
+
+class Log(LammpsTest):
+    def setUp(self):
+        super().setUp()
+        self.model = scripted_model("two_layers", scripted.TWO_LAYERS, 1)
+        self.structure = scripted.crystal("nacl64")
+
+    def log(self, words="", lines=("run 2",), card=None, arguments=()):
+        if card:
+            (self.folder / "changed.card.json").write_text(json.dumps(card))
+            words += " card changed.card.json"
+        settings = self.model.settings(ranks=2, pair_arguments=words)
+        return self.run_structure(self.structure, settings, lines, arguments=arguments).log
+
+    def test_cites_the_package(self):
+        log = self.log()
+
+        self.assertIn("pair_style nvalchemi: lammps-nvalchemi 0.1.0", log)
+        self.assertNotIn("doi.org/10.1021/acs.jctc.4c00190", log)
+
+    def test_cites_the_publication_of_the_family_of_the_model(self):
+        card = json.loads(Path(self.model.archive).with_suffix(".card.json").read_text())
+        log = self.log(card={**card, "family": "sevennet"}, arguments=("-cite", "both"))
+
+        self.assertIn("SevenNet potential: https://doi.org/10.1021/acs.jctc.4c00190", log)
+
+    def test_is_silent_where_nothing_is_to_be_cited(self):
+        self.assertNotIn("lammps-nvalchemi 0.1.0", self.log(arguments=("-nocite",)))
+
+    def test_verbose_chooses_how_much_is_said(self):
+        model, exchange = "nvalchemi: model ", "width"
+        progress = "nvalchemi: evaluation 1 took "
+        quiet, usual, much = (self.log(f"verbose {level}") for level in (0, 1, 2))
+
+        for text, log, said in (
+            (model, quiet, False),
+            ("nvalchemi: loading ", quiet, False),
+            ("evaluations, seconds per rank", quiet, False),
+            ("evaluations, seconds per rank", usual, True),
+            (model, usual, True),
+            ("nvalchemi: loading ", usual, True),
+            (progress, usual, False),
+            (model, much, True),
+            (exchange, much, True),
+            ("nvalchemi: loaded in ", much, True),
+            (progress, much, True),
+            ("nvalchemi: evaluation 3 took ", much, True),
+        ):
+            self.assertEqual(text in log, said, text)
+        self.assertGreater(len(much), len(usual))
+        self.assertGreater(len(usual), len(quiet))
+
+    def test_only_the_first_evaluations_are_reported(self):
+        log = self.log("verbose yes", lines=("run 6",))
+
+        self.assertEqual(log.count("LibTorch compiles in the first"), 3)
+
+
+if __name__ == "__main__":
+    main()
