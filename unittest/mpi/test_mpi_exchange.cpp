@@ -233,8 +233,9 @@ TEST(PlaceOnNode, CountsRanksOutsideOfTheCommunicator) {
     for (int rank = 0; rank < ranks_in_world(); ++rank) EXPECT_EQ(places[rank], rank);
     EXPECT_EQ(place.ranks, ranks_in_world());
     // the MPI may have been told to see no node but the process
-    if (std::getenv("MPIR_CVAR_NOLOCAL") == nullptr)
+    if (std::getenv("MPIR_CVAR_NOLOCAL") == nullptr) {
         EXPECT_EQ(place_on_node(MPI_COMM_WORLD).rank, rank_in_world());
+    }
 }
 
 TEST(DeviceAt, DealsOutGpusInTurn) {

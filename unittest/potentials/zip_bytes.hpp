@@ -22,9 +22,9 @@ struct File {
     std::string name, content;
     int method = 0;
     int flags = 0;
-    std::string name_in_directory;  // the same if empty
-    std::int64_t size = -1;         // the content's if negative
-    std::int64_t offset = -1;       // its own if negative
+    std::string name_in_directory = {};  // the same if empty
+    std::int64_t size = -1;              // the content's if negative
+    std::int64_t offset = -1;            // its own if negative
 };
 
 /// A zip archive; `large`: with the 64-bit end that torch writes.
