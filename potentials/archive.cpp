@@ -4,11 +4,13 @@
 #include <caffe2/serialize/inline_container.h>
 #include <dlfcn.h>
 
+#include <cctype>
 #include <filesystem>
-
 #include <sstream>
+#include <string_view>
 
 #include "potentials/session.hpp"
+#include "potentials/zip_directory.hpp"
 
 namespace nvalchemi {
 
@@ -25,13 +27,6 @@ std::string brief(const std::string& what) {
     return text;
 }
 
-void require_zip(const std::string& archive, const std::string& path) {
-    if (archive.compare(0, 4, "PK\x03\x04") == 0) return;
-    throw ModelError(path + ": got a file of " + std::to_string(archive.size()) +
-                     " bytes that is no zip archive, expected a TorchScript archive made by "
-                     "torch.jit.save");
-}
-
 [[noreturn]] void throw_unreadable(const std::string& path, const std::string& what) {
     const auto at = what.find("Unknown builtin op: ");
     if (at != std::string::npos) {
@@ -46,6 +41,87 @@ void require_zip(const std::string& archive, const std::string& path) {
                      ": got a file that LibTorch cannot load, expected a TorchScript archive "
                      "made by torch.jit.save: " +
                      brief(what));
+}
+
+/// Operators by which a network could read or write files. Apart from the libraries that a card
+/// names, a model has no other way to act on the machine that runs it.
+constexpr const char* kFileOperators[] = {"from_file", "save"};
+
+bool is_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+std::size_t find_word(std::string_view text, std::string_view word, std::size_t from = 0) {
+    for (auto at = text.find(word, from); at != text.npos; at = text.find(word, at + 1)) {
+        const auto end = at + word.size();
+        const bool begins = at == 0 || !is_of_word(text[at - 1]);
+        if (begins && (end == text.size() || !is_of_word(text[end]))) return at;
+    }
+    return text.npos;
+}
+
+/// Whether a getattr(x, "name") spells its name in another way than LibTorch writes it, in which it
+/// could be one of those above.
+bool hides_a_name(std::string_view code) {
+    const std::string_view getattr = "getattr";
+    for (auto at = find_word(code, getattr); at != code.npos;
+         at = find_word(code, getattr, at + 1)) {
+        const auto quote = code.find_first_of("\"'#", at);
+        if (quote == code.npos || code[quote] != '"') return true;
+        auto end = quote + 1;
+        while (end < code.size() && is_of_word(code[end])) ++end;
+        if (code.substr(end, 2) != "\")") return true;
+    }
+    return false;
+}
+
+bool is_code(const std::string& name) {
+    return name.find("/code/") != name.npos && name.size() > 3 &&
+           name.compare(name.size() - 3, 3, ".py") == 0;
+}
+
+void check_code(const std::string& path, const std::string& name, std::string_view code) {
+    std::string found = hides_a_name(code) ? "getattr" : "";
+    for (const char* const word : kFileOperators)
+        if (find_word(code, word) != code.npos) found = word;
+    if (!found.empty())
+        throw ModelError(path + ": got '" + found + "' in the model's code (" + name +
+                         "), expected none: it serves to read or write files, which a potential "
+                         "has no need to. Give what is named so another name, and do not use "
+                         "archives from sources that you do not trust");
+}
+
+/// Code, unpacked and compared with its checksum.
+void check_packed_files(const std::string& archive, const std::string& path,
+                        const std::vector<ZipEntry>& entries) {
+    std::istringstream stream(archive);
+    caffe2::serialize::PyTorchStreamReader reader(&stream);
+    for (const auto& entry : entries) {
+        if (!entry.compressed) {
+            if (is_code(entry.name)) check_code(path, entry.name, entry.content);
+            continue;
+        }
+        const auto [data, size] = reader.getRecord(entry.name.substr(entry.name.find('/') + 1));
+        const std::string_view content(static_cast<const char*>(data.get()), size);
+        if (zip_checksum(content) != entry.checksum)
+            throw std::runtime_error("damaged zip archive: " + entry.name +
+                                     ": its content does not have its checksum. Copy or export "
+                                     "it again");
+        if (is_code(entry.name)) check_code(path, entry.name, content);
+    }
+}
+
+/// Before LibTorch sees the archive: loading one may run a part of its code.
+void check_archive(const std::string& archive, const std::string& path) {
+    if (archive.compare(0, 4, "PK\x03\x04") != 0)
+        throw ModelError(path + ": got a file of " + std::to_string(archive.size()) +
+                         " bytes that is no zip archive, expected a TorchScript archive made by "
+                         "torch.jit.save");
+    try {
+        check_packed_files(archive, path, read_zip_directory(archive));
+    } catch (const ModelError&) {
+        throw;
+    } catch (const std::exception& error) {
+        throw_unreadable(path, error.what());
+    }
 }
 
 int gpu_count() { return static_cast<int>(at::detail::getCUDAHooks().deviceCount()); }
@@ -72,7 +148,7 @@ void load_operator_libraries(const std::vector<std::string>& libraries, const st
 
 torch::jit::Module load_module(const std::string& archive, const std::string& path,
                                const torch::Device& device) {
-    require_zip(archive, path);
+    check_archive(archive, path);
     std::istringstream stream(archive);
     try {
         auto module = torch::jit::load(stream, device);
@@ -86,7 +162,7 @@ torch::jit::Module load_module(const std::string& archive, const std::string& pa
 }
 
 std::optional<std::string> read_embedded_card(const std::string& archive, const std::string& path) {
-    require_zip(archive, path);
+    check_archive(archive, path);
     std::istringstream stream(archive);
     try {
         // Not by torch::jit::load: the card names operator libraries that must be loaded before.

@@ -84,6 +84,27 @@ Tensor moments_of(const ModelCard& card, const MomentRequest& request, const Ten
     return torch::stack(axes, 1);
 }
 
+/// Zeros where the scalar does not depend on a leaf.
+std::vector<Tensor> gradients_of(const Tensor& scalar, const std::vector<Tensor>& leaves) {
+    auto gradients = torch::autograd::grad({scalar}, leaves, {}, /*retain_graph=*/false,
+                                           /*create_graph=*/false, /*allow_unused=*/true);
+    for (std::size_t k = 0; k < leaves.size(); ++k)
+        if (!gradients[k].defined()) gradients[k] = torch::zeros_like(leaves[k]);
+    return gradients;
+}
+
+/// (3, 3) float64: -sum of leaf^T gradient over the leaves from `first` on.
+Tensor strain_part(const std::vector<Tensor>& leaves, const std::vector<Tensor>& gradients,
+                   std::size_t first) {
+    const auto in_double = [](const Tensor& values) {
+        return values.detach().to(torch::kFloat64).reshape({-1, 3});
+    };
+    auto virial = in_double(leaves[0].detach().new_zeros({3, 3}));
+    for (auto k = first; k < leaves.size(); ++k)
+        virial -= in_double(leaves[k]).t().matmul(in_double(gradients[k]));
+    return virial;
+}
+
 /// The gradient of edge vectors; those of positions and cell become row forces and a virial:
 /// -dE/dstrain = -(sum of r (x) g over edges + sum of x (x) g over rows + h^T dE/dh).
 void differentiate_with_lattice(const ModelInputs& inputs, const Tensor& scalar,
@@ -91,19 +112,23 @@ void differentiate_with_lattice(const ModelInputs& inputs, const Tensor& scalar,
     std::vector<Tensor> leaves{inputs.edge_vectors};
     for (const auto& leaf : {inputs.position_leaf, inputs.cell_leaf})
         if (leaf.defined()) leaves.push_back(leaf);
-    auto gradients = torch::autograd::grad({scalar}, leaves, {}, /*retain_graph=*/false,
-                                           /*create_graph=*/false, /*allow_unused=*/true);
-    const auto in_double = [](const Tensor& values) {
-        return values.detach().to(torch::kFloat64).reshape({-1, 3});
-    };
-    results.lattice_virial = in_double(inputs.edge_vectors.new_zeros({3, 3}));
-    for (std::size_t k = 0; k < leaves.size(); ++k) {
-        if (!gradients[k].defined()) gradients[k] = torch::zeros_like(leaves[k]);
-        if (k > 0)
-            results.lattice_virial -= in_double(leaves[k]).t().matmul(in_double(gradients[k]));
-    }
+    const auto gradients = gradients_of(scalar, leaves);
+    results.lattice_virial = strain_part(leaves, gradients, 1);
     results.gradient = gradients[0];
     if (inputs.position_leaf.defined()) results.position_gradient = gradients[1];
+}
+
+/// The gradient of positions; and where shifts are differentiated too, the virial of both:
+/// -dE/dstrain for positions and shifts that move with the cell.
+void differentiate_positions(const ModelInputs& inputs, const Tensor& scalar,
+                             ModelResults& results) {
+    std::vector<Tensor> leaves{inputs.positions};
+    for (const auto& bound : inputs.bound)
+        if (bound.spec->role == InputRole::EdgeShifts && bound.value.toTensor().requires_grad())
+            leaves.push_back(bound.value.toTensor());
+    const auto gradients = gradients_of(scalar, leaves);
+    results.gradient = gradients[0];
+    if (leaves.size() > 1) results.whole_virial = strain_part(leaves, gradients, 0);
 }
 
 class Consolidation {
@@ -134,6 +159,11 @@ class Consolidation {
             const auto values = to_host(results.lattice_virial, factor_);
             std::copy(values.begin(), values.end(), result_.lattice_virial);
             result_.has_lattice_virial = true;
+        }
+        if (results.whole_virial.defined()) {
+            const auto values = to_host(results.whole_virial, factor_);
+            std::copy(values.begin(), values.end(), result_.virial);
+            result_.has_model_virial = true;
         }
         if (results.position_gradient.defined())
             put(results.position_gradient.reshape({graph_.n_rows, 3}), -factor_, result_.row_forces,
@@ -264,7 +294,7 @@ ModelResults differentiate(const ModelCard& card, const AtomGraph& graph, const 
     results.outputs = std::move(outputs);
     if (card.forces == ForceSource::Model) return results;
     const bool edges = card.forces == ForceSource::EdgeVectors;
-    const Tensor leaf = edges ? inputs.edge_vectors : inputs.positions;
+    const Tensor leaf = inputs.edge_vectors;
     const auto* energies = card.find_output(OutputRole::AtomicEnergies);
     Tensor scalar =
         owned_energies(card, *energies, results.outputs[energies - card.outputs.data()], graph)
@@ -274,6 +304,10 @@ ModelResults differentiate(const ModelCard& card, const AtomGraph& graph, const 
         throw ModelError("model '" + card.name + "': the energy does not depend on its input '" +
                          (edges ? "edge_vectors" : "positions") +
                          "' in a differentiable way; forces cannot be derived");
+    if (!edges) {
+        differentiate_positions(inputs, scalar, results);
+        return results;
+    }
     const auto gradient_of_leaf = [&](bool retain_graph) {
         auto gradient = torch::autograd::grad({scalar}, {leaf}, {}, retain_graph,
                                               /*create_graph=*/false, /*allow_unused=*/true)[0];
@@ -283,7 +317,7 @@ ModelResults differentiate(const ModelCard& card, const AtomGraph& graph, const 
         differentiate_with_lattice(inputs, scalar, results);
     else
         results.gradient = gradient_of_leaf(moments != nullptr);
-    if (moments != nullptr && edges)
+    if (moments != nullptr)
         results.moments = moments_of(card, *moments, leaf, [&] { return gradient_of_leaf(true); });
     return results;
 }

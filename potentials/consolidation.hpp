@@ -32,6 +32,8 @@ struct ModelResults {
     /// Where positions or the cell are further leaves (ModelInputs): the gradient of positions, and
     /// (3, 3) the part of -dE/dstrain that edges do not give, float64.
     torch::Tensor position_gradient, lattice_virial;
+    torch::Tensor
+        whole_virial;       ///< (3, 3) -dE/dstrain, float64, where positions and shifts tell it
     torch::Tensor moments;  ///< (edges, 3, 3) where asked for, else undefined
 };
 

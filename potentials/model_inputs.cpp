@@ -225,8 +225,15 @@ ModelInputs make_model_inputs(const ModelCard& card, const AtomGraph& graph,
             const bool differentiated =
                 (spec->role == InputRole::EdgeVectors && card.forces == ForceSource::EdgeVectors) ||
                 (spec->role == InputRole::Positions && card.forces != ForceSource::EdgeVectors);
-            if (differentiated || spec->requires_grad)
+            // shifts move with the cell as positions do: together they tell the virial
+            const bool strained = spec->role == InputRole::EdgeShifts &&
+                                  card.forces == ForceSource::Positions &&
+                                  card.rows == RowMode::Folded;
+            if (differentiated || strained || spec->requires_grad)
                 tensor = tensor.detach().requires_grad_(true);
+            // edge vectors as a list and as a table are one quantity to differentiate
+            if (spec->role == InputRole::EdgeVectors && inputs.edge_vectors.defined())
+                tensor = inputs.edge_vectors;
             if (spec->role == InputRole::EdgeVectors) inputs.edge_vectors = tensor;
             if (spec->role == InputRole::Positions) inputs.positions = tensor;
             // the leaf is the list of edges: an empty slot has no gradient to go anywhere

@@ -14,11 +14,11 @@
 #include "potentials/distributed_model.hpp"
 #include "potentials/evaluation_scope.hpp"
 #include "potentials/graph_choice.hpp"
-#include "potentials/host_staged_exchange.hpp"
 #include "potentials/model_inputs.hpp"
 #include "potentials/reference_check.hpp"
 #include "potentials/self_test.hpp"
 #include "potentials/spec_against_card.hpp"
+#include "potentials/staged_exchange.hpp"
 
 namespace nvalchemi {
 
@@ -174,7 +174,7 @@ std::vector<Evaluation> Session::evaluate_in_parts(InMemoryGroup& group,
     const EvaluationScope one_dtype_for_all_threads(model_dtype(impl_->card));
     std::vector<Evaluation> evaluations(parts.size());
     group.run([&](int rank, HaloExchange& memory) {
-        HostStagedExchange staged(memory);
+        StagedExchange staged(memory, -1);
         HaloExchange& own = impl_->device.is_cuda() ? static_cast<HaloExchange&>(staged) : memory;
         const auto wrapped = options.wrap_exchange ? options.wrap_exchange(rank, own) : nullptr;
         const auto observer = options.observer ? options.observer(rank) : ValueObserver();

@@ -38,6 +38,28 @@ void add_rows(Deviation& deviation, const std::vector<double>& reference,
                            static_cast<std::int64_t>(k / width));
 }
 
+/// What a decomposed run says of an output, with its shape checked: another shape, or nothing where
+/// the archive gives numbers, is as wrong as NaN.
+void add_extra(Deviation& deviation, const ExtraOutput& expected, const ExtraOutput& found,
+               const std::vector<bool>& selected) {
+    const auto size = expected.values.size();
+    if (size == 0) return;
+    const auto width = static_cast<std::size_t>(std::max<std::int64_t>(1, expected.width));
+    const bool same_kind = found.per_node == expected.per_node && found.width == expected.width;
+    const bool has_all = expected.per_node
+                             ? found.values.size() == size
+                             : !found.values.empty() && found.values.size() % size == 0;
+    if (!same_kind || !has_all)
+        return add_difference(deviation, std::numeric_limits<double>::quiet_NaN(), -1);
+    if (expected.per_node)
+        return add_rows(deviation, expected.values, found.values, width, selected);
+    for (std::size_t k = 0; k < found.values.size(); ++k)
+        add_difference(deviation, std::fabs(found.values[k] - expected.values[k % size]),
+                       static_cast<std::int64_t>(k / size));
+    deviation.rank = static_cast<int>(deviation.worst);
+    deviation.worst = -1;
+}
+
 bool has_volume(const WholeSystem& system) {
     return system.periodic[0] && system.periodic[1] && system.periodic[2];
 }
@@ -149,6 +171,42 @@ Deviation compare_atomic_virials(const WholeSystem& system, const WholeEvaluatio
                         kTermFactor * precision.epsilon * whole.atomic_virial_terms,
                         kNoiseFactor * std::min(noise, kMostNoise * deviation.largest)});
     return deviation;
+}
+
+std::map<std::string, double> measure_extra_noise(const WholeEvaluation& first,
+                                                  const WholeEvaluation& second) {
+    std::map<std::string, double> noise;
+    for (const auto& [key, extra] : first.extras) {
+        const auto other = second.extras.find(key);
+        if (other == second.extras.end() || other->second.values.size() != extra.values.size())
+            continue;
+        Deviation deviation;
+        add_rows(deviation, extra.values, other->second.values, 1,
+                 std::vector<bool>(extra.values.size(), true));
+        noise[key] = deviation.difference;
+    }
+    return noise;
+}
+
+std::vector<Deviation> compare_extras(const WholeEvaluation& whole,
+                                      const DecomposedEvaluation& decomposed,
+                                      const std::vector<bool>& selected, const std::string& dtype,
+                                      const std::map<std::string, double>& noise,
+                                      const ValidationTolerance& tolerance) {
+    std::vector<Deviation> deviations;
+    for (const auto& [key, expected] : whole.extras) {
+        Deviation deviation{.quantity = "output " + key, .unit = "units of the model"};
+        deviation.largest = largest_magnitude(expected.values);
+        const auto found = decomposed.extras.find(key);
+        add_extra(deviation, expected,
+                  found == decomposed.extras.end() ? ExtraOutput() : found->second, selected);
+        const auto rounding = noise.find(key);
+        deviation.tolerance = allowed_difference(
+            0, deviation.largest, 1.0, rounding == noise.end() ? 0.0 : rounding->second, dtype,
+            {.relative = tolerance.relative, .absolute = {}});
+        deviations.push_back(std::move(deviation));
+    }
+    return deviations;
 }
 
 }  // namespace nvalchemi

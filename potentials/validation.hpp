@@ -4,14 +4,14 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace nvalchemi {
+#include "potentials/whole_system.hpp"
 
-struct WholeSystem;
-struct WholeEvaluation;
+namespace nvalchemi {
 
 /// What a decomposed run says about the same atoms in the same order, in eV and Angstrom.
 struct DecomposedEvaluation {
@@ -20,6 +20,8 @@ struct DecomposedEvaluation {
     std::vector<double> forces;           ///< (n, 3)
     double virial[6] = {0};               ///< -dE/dstrain: xx, yy, zz, xy, xz, yz
     std::vector<double> atomic_virials;   ///< (n, 6), half of each edge's to either end; or empty
+    /// Further declared outputs: per node (n, width), of the system (ranks, width).
+    ExtraOutputs extras;
 };
 
 /// Differences up to which two evaluations count as the same.
@@ -39,6 +41,7 @@ struct Deviation {
     double difference = 0;  ///< largest absolute difference; NaN where a number is NaN
     double tolerance = 0;
     std::int64_t worst = -1;  ///< row of the atom with the largest difference; -1: no atom
+    int rank = -1;            ///< that owns it, or that has the value of the system; -1: not known
 
     bool passed() const { return !compared || difference <= tolerance; }
 };
@@ -75,6 +78,19 @@ Deviation compare_atomic_virials(const WholeSystem& system, const WholeEvaluatio
                                  const DecomposedEvaluation& decomposed,
                                  const std::vector<bool>& selected, const std::string& dtype,
                                  double noise, const ValidationTolerance& tolerance);
+
+/// Differences of further outputs that rounding alone makes, by key.
+std::map<std::string, double> measure_extra_noise(const WholeEvaluation& first,
+                                                  const WholeEvaluation& second);
+
+/// Compare each further output that the archive gives: per node for the selected atoms, of the
+/// system on every rank. "output charges" is the name of the row. The tolerance follows from the
+/// same rules, with terms of size 1; ValidationTolerance::absolute has no number for it.
+std::vector<Deviation> compare_extras(const WholeEvaluation& whole,
+                                      const DecomposedEvaluation& decomposed,
+                                      const std::vector<bool>& selected, const std::string& dtype,
+                                      const std::map<std::string, double>& noise,
+                                      const ValidationTolerance& tolerance);
 
 }  // namespace nvalchemi
 

@@ -116,6 +116,7 @@ WholeEvaluation evaluate_with_edges(Session& session, const WholeSystem& system,
     WholeEvaluation whole;
     whole.energy = evaluation.energy;
     whole.atomic_energies = evaluation.atomic_energies;
+    whole.extras = evaluation.extras;
     whole.forces.assign(3 * system.size(), 0.0);
     if (!evaluation.edge_gradients.empty())
         sum_edge_gradients(edges, evaluation.edge_gradients, whole);

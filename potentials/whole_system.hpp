@@ -4,8 +4,12 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
+
+#include "potentials/atom_graph.hpp"
 
 namespace nvalchemi {
 
@@ -25,6 +29,12 @@ struct WholeSystem {
     double volume() const;
 };
 
+/// A declared output other than energies, forces and virial, in the units of the model: per node
+/// (n, width); of the system (width,), or (ranks, width) where the values of several ranks are
+/// together.
+using ExtraOutput = Evaluation::Extra;
+using ExtraOutputs = std::map<std::string, ExtraOutput>;  ///< by key
+
 /// What the archive as it is says about a whole system, in eV and Angstrom, float64.
 struct WholeEvaluation {
     double energy = 0;
@@ -41,6 +51,7 @@ struct WholeEvaluation {
     double force_terms = 0;
     double virial_terms = 0;
     double atomic_virial_terms = 0;  ///< as force_terms, of |r_e| |g_e| / 2
+    ExtraOutputs extras;             ///< further declared outputs, per node (n, width)
 };
 
 /// Evaluate the archive without the distribution pass, one row an atom, with the independent

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Draw force errors against the distance to the nearest face, from a report of validation.
+"""Draw a report of validation: forces against forces, and errors against the distance to a face.
 
     python3 plot_report.py REPORT.json PICTURE.png
 
 The report is that of `fix nvalchemi/validate ... report REPORT.json` (errors of the run) or of
-`nvalchemi-validate --output REPORT.json` (errors of its virtual parts). Errors that grow towards
-zero distance come from what crosses the faces; errors everywhere from something else.
+`nvalchemi-validate --output REPORT.json` (errors of its virtual parts). Left: each component of
+the decomposed forces against that of the undecomposed model, for the atoms that the report lists.
+Right: errors that grow towards zero distance come from what crosses the faces; errors everywhere
+from something else.
 """
 
 import argparse
@@ -22,21 +24,43 @@ SMALLEST = 1e-17  # shown instead of zero on the logarithmic axis
 
 
 def read_errors(report):
-    """(title, errors and distances of the atoms, tolerance); NaN where no face is in reach."""
+    """(title, forces of the listed atoms, errors and distances of all, tolerance).
+
+    Forces are (reference, decomposed), each (n, 3); a distance is NaN where no face is in reach.
+    Where the report is of too many atoms to list all errors, those of the listed forces stand in.
+    """
     source = report.get("run") or report
     errors = source["error_map"]
-    if not errors or errors["force_errors"] is None:
-        sys.exit("error: the report lists no errors: nothing was compared, or too many atoms")
+    if not errors:
+        sys.exit("error: the report lists no errors: nothing was compared")
     tolerance = [q["tolerance"] for q in source["quantities"] if q["name"] == "forces"][0]
-    numbers = [np.array(errors[name], dtype=float) for name in ("force_errors", "face_distances")]
-    numbers[1][numbers[1] < 0] = np.nan
+    listed = errors["forces"]
+    forces = [
+        np.array(listed[name], dtype=float).reshape(-1, 3) for name in ("reference", "decomposed")
+    ]
+    if errors["force_errors"] is None:
+        numbers = [np.linalg.norm(forces[1] - forces[0], axis=1)]
+        numbers.append(np.array(listed["face_distances"], dtype=float))
+    else:
+        numbers = [
+            np.array(errors[name], dtype=float) for name in ("force_errors", "face_distances")
+        ]
     where = f"{source['label']}, step {source['step']}" if "run" in report else "virtual parts"
     verdict = "passed" if source.get("passed", report["ok"]) else "failed"
-    return f"{report['model']['name']}: {where}, {verdict}", *numbers, tolerance
+    return f"{report['model']['name']}: {where}, {verdict}", forces, *numbers, tolerance
 
 
-def draw(title, errors, distances, tolerance, cutoff, path):
-    figure, axis = plt.subplots(figsize=(7, 4.5))
+def draw_parity(axis, reference, decomposed):
+    for k, name in enumerate("xyz"):
+        axis.plot(reference[:, k], decomposed[:, k], ".", ms=4, label=name)
+    ends = [np.nanmin(reference, initial=0.0), np.nanmax(reference, initial=0.0)]
+    axis.plot(ends, ends, "k-", lw=0.8)
+    axis.set_xlabel("force of the undecomposed model (eV/A)")
+    axis.set_ylabel("force of the decomposed run (eV/A)")
+    axis.legend(fontsize="small")
+
+
+def draw_errors(axis, errors, distances, tolerance, cutoff):
     shown = np.maximum(np.nan_to_num(errors, nan=np.nanmax(errors, initial=SMALLEST)), SMALLEST)
     inside = np.isnan(distances)
     axis.semilogy(distances[~inside], shown[~inside], "o", mfc="none", label="atoms near a face")
@@ -47,10 +71,7 @@ def draw(title, errors, distances, tolerance, cutoff, path):
     axis.axvline(cutoff, color="grey", ls=":", lw=1, label="cutoff")
     axis.set_xlabel("distance to the nearest face (A)")
     axis.set_ylabel("length of the force error (eV/A)")
-    axis.set_title(title)
     axis.legend(fontsize="small")
-    figure.tight_layout()
-    figure.savefig(path, dpi=150)
 
 
 def main():
@@ -62,7 +83,13 @@ def main():
         report = json.load(stream)
     if report.get("format") != "nvalchemi-trace-report":
         sys.exit(f"error: {options.report} is no report of a validation")
-    draw(*read_errors(report), report["model"]["cutoff"], options.picture)
+    title, forces, errors, distances, tolerance = read_errors(report)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
+    draw_parity(left, *forces)
+    draw_errors(right, errors, distances, tolerance, report["model"]["cutoff"])
+    figure.suptitle(title)
+    figure.tight_layout()
+    figure.savefig(options.picture, dpi=150)
 
 
 if __name__ == "__main__":

@@ -70,6 +70,7 @@ WholeSystem sample_system(const ModelCard& card) {
     WholeSystem system;
     system.species = sample.species;
     system.positions = sample.positions;
+    system.charges = sample.charges;
     std::copy(sample.cell, sample.cell + 9, system.cell);
     return system;
 }
@@ -137,6 +138,7 @@ std::string with_reference(const std::string& card_text, const std::vector<Compo
             system.species.push_back(std::find(species.begin(), species.end(), symbol) -
                                      species.begin());
         system.positions = reference->positions;
+        system.charges = reference->charges;
         std::copy(reference->cell, reference->cell + 9, system.cell);
         std::copy(reference->periodic, reference->periodic + 3, system.periodic);
         const auto whole = evaluate_whole(composed, system);

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "potentials/card/card_shape.hpp"
 #include "spec/compose_mlip_specs.hpp"
 #include "spec/json_value.hpp"
 #include "spec/write_mlip_spec.hpp"
@@ -54,6 +55,42 @@ std::vector<std::string> common_species(const std::vector<CompositionPart>& part
     return common;
 }
 
+bool is_tabled(const InputSpec& input) {
+    return input.shape && std::count(input.shape->begin(), input.shape->end(), kNeighborsDimension);
+}
+
+/// What a part takes that goes with a sum of edge-vector models alone, as a list of words; or "".
+std::string needs_edge_vectors(const ModelCard& card) {
+    for (const auto* input : inputs_of(card)) {
+        if (input->role == InputRole::NeighborMatrix || is_tabled(*input))
+            return "takes a table of neighbours";
+        const bool leaf = input->role == InputRole::Positions || input->role == InputRole::Cell;
+        if (card.forces == ForceSource::EdgeVectors && leaf && input->requires_grad)
+            return "is differentiated with respect to positions and cell besides edge vectors";
+    }
+    return "";
+}
+
+/// What is refused of single parts.
+void check_inputs(const CompositionPart& part, const CommonFacts& facts) {
+    const auto needs = needs_edge_vectors(part.card);
+    if (!needs.empty() && facts.forces != ForceSource::EdgeVectors)
+        refuse("'" + part.card.name + "' " + needs +
+               ", expected to be added to models of edge vectors alone; add the others in LAMMPS's "
+               "input, with pair_style hybrid/overlay");
+    if (part.card.find_input(InputRole::NeighborMatrix) && part.card.cutoff < facts.cutoff &&
+        !part.card.find_input(InputRole::NeighborMask))
+        refuse("'" + part.card.name +
+               "' takes a matrix of neighbours without a mask and has not the largest cutoff, "
+               "expected an input of role \"neighbor_mask\" with it, or a list of edges "
+               "(neighbours beyond its cutoff could not be left out)");
+    for (const auto* input : inputs_of(part.card))
+        if (is_tabled(*input) &&
+            (input->role == InputRole::EdgeShifts || input->role == InputRole::EdgeCellShifts))
+            refuse("'" + part.card.name +
+                   "' takes shifts of edges as a table, expected edge vectors as a table");
+}
+
 bool reads_charges(const ModelCard& card) { return card.find_input(InputRole::Charges) != nullptr; }
 
 std::optional<std::size_t> charge_source(const std::vector<CompositionPart>& parts) {
@@ -70,6 +107,14 @@ std::optional<std::size_t> charge_source(const std::vector<CompositionPart>& par
                    "' both return charges, expected one part whose charges the others read; "
                    "declare the others' as role \"other\" in their cards");
         source = k;
+    }
+    for (const auto& part : parts) {
+        if (!source || part.card.forces != ForceSource::Model) continue;
+        if (reads_charges(part.card) || part.card.find_output(OutputRole::Charges))
+            refuse("'" + part.card.name +
+                   "' returns forces of its own, which lack the derivatives through charges that "
+                   "another part computes or reads; expected a model whose energies the plugin "
+                   "differentiates");
     }
     return source;
 }
@@ -148,6 +193,9 @@ Json inputs(const std::vector<CompositionPart>& parts, const CommonFacts& facts)
     if (facts.owned_rows) result["n_owned"] = {{"role", "n_owned"}};
     for (const auto& part : parts) {
         for (const auto* input : inputs_of(part.card)) {
+            if (is_vector_table(*input))
+                result["neighbor_vectors"] = {{"role", "edge_vectors"},
+                                              {"shape", "(rows,neighbors,3)"}};
             if (!is_from_outside(*input, facts)) continue;
             const auto record = outside_record(part, *input);
             auto& entry = result[input_key(*input)];
@@ -220,12 +268,7 @@ CommonFacts common_facts(const std::vector<CompositionPart>& parts) {
                               !part.card.find_output(OutputRole::Virial);
     }
     facts.owned_rows |= internal;  // their sum is what the composition differentiates
-    for (const auto& part : parts)
-        if (part.card.find_input(InputRole::NeighborMatrix) && part.card.cutoff < facts.cutoff)
-            refuse("'" + part.card.name +
-                   "' takes a matrix of neighbours and has not the largest cutoff, expected a "
-                   "model that takes a list of edges (edges can be left out, entries of a matrix "
-                   "cannot)");
+    for (const auto& part : parts) check_inputs(part, facts);
     facts.charge_source = charge_source(parts);
     return facts;
 }
@@ -250,6 +293,7 @@ std::string input_key(const InputSpec& input) {
         case InputRole::EdgeShifts: return "edge_shifts";
         case InputRole::EdgeCellShifts: return "edge_cell_shifts";
         case InputRole::Cell: return "cell";
+        case InputRole::SetupCell: return "setup_cell";
         case InputRole::Batch: return "batch";
         case InputRole::BatchPointer: return "batch_pointer";
         case InputRole::NRows: return "n_rows";
@@ -258,6 +302,7 @@ std::string input_key(const InputSpec& input) {
         case InputRole::Charges: return "charges";
         case InputRole::TotalCharge: return "total_charge";
         case InputRole::NeighborMatrix: return "neighbor_matrix";
+        case InputRole::NeighborMask: return "neighbor_mask";
         default: break;
     }
     throw std::logic_error("the composition makes this input itself");
@@ -284,6 +329,10 @@ bool is_from_outside(const InputSpec& input, const CommonFacts& facts) {
         case InputRole::Charges: return !facts.charge_source;
         default: return true;
     }
+}
+
+bool is_vector_table(const InputSpec& input) {
+    return input.role == InputRole::EdgeVectors && is_tabled(input);
 }
 
 std::vector<const InputSpec*> inputs_of(const ModelCard& card) {

@@ -33,6 +33,8 @@ std::string output_key(const CompositionPart& part, const OutputSpec& output);
 bool is_handed_on(const OutputSpec& output);
 /// Whether a part's input comes from outside, or from the composition or a part itself.
 bool is_from_outside(const InputSpec& input, const CommonFacts& facts);
+/// Whether a part takes edge vectors as a table with a line of slots for each row.
+bool is_vector_table(const InputSpec& input);
 /// All inputs of a part, those of its dictionary and its positional arguments.
 std::vector<const InputSpec*> inputs_of(const ModelCard& card);
 

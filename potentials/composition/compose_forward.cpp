@@ -2,6 +2,7 @@
 // The forward of a composition as TorchScript text, and the tables that it reads.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "potentials/card/card_shape.hpp"
@@ -35,10 +36,11 @@ class ForwardText {
         line("edge_index = data[\"edge_index\"]");
         write_edge_vectors();
         edges_[exact(facts_.cutoff)] = "";
-        // whoever computes charges comes before those that read them
-        if (facts_.charge_source) call(*facts_.charge_source);
-        for (std::size_t k = 0; k < parts_.size(); ++k)
-            if (facts_.charge_source != k) call(k);
+        // Whoever computes charges comes before those that read them, and who differentiates for
+        // himself, and frees what he went through, before all others.
+        for (const int turn : {0, 1, 2})
+            for (std::size_t k = 0; k < parts_.size(); ++k)
+                if (turn_of(k) == turn) call(k);
         add_up();
         if (facts_.forces == ForceSource::Model) add_forces();
         line("return sums");
@@ -48,6 +50,11 @@ class ForwardText {
   private:
     void line(const std::string& text, int indent = 1) {
         text_ << std::string(4 * static_cast<std::size_t>(indent), ' ') << text << "\n";
+    }
+
+    int turn_of(std::size_t part) const {
+        if (parts_[part].card.forces == ForceSource::Model) return 0;
+        return facts_.charge_source == part ? 1 : 2;
     }
 
     void write_edge_vectors() {
@@ -144,19 +151,52 @@ class ForwardText {
         return value;
     }
 
+    /// Slots of a table of neighbours that a part sees: those within its cutoff.
+    std::string near_slots(const CompositionPart& part) {
+        if (near_.insert(part.name).second)
+            line("near_" + part.name +
+                 " = torch.sum(data[\"neighbor_vectors\"].detach().square(), [2]) < " +
+                 exact(part.card.cutoff * part.card.cutoff));
+        return "near_" + part.name;
+    }
+
+    /// A slot beyond the part's cutoff is an empty one: a neighbour at the cutoff.
+    std::string vector_table(const CompositionPart& part) {
+        std::string vectors = "data[\"neighbor_vectors\"]";
+        if (part.card.cutoff < facts_.cutoff)
+            vectors =
+                "torch.where(" + near_slots(part) + ".unsqueeze(-1), " + vectors + ", " +
+                add_table(
+                    {"empty_slot_of_" + part.name, {part.card.cutoff, 0, 0}, {3}, facts_.dtype}) +
+                ")";
+        return in_precision(part, part.card.receiver_row == 0 ? vectors : "(-" + vectors + ")");
+    }
+
+    std::string slot_mask(const CompositionPart& part) {
+        std::string mask = "data[\"neighbor_mask\"]";
+        if (part.card.cutoff < facts_.cutoff)
+            mask = "(" + mask + " * " + near_slots(part) + ".to(" +
+                   std::to_string(dtype_number(facts_.dtype)) + "))";
+        return in_precision(part, mask);
+    }
+
     std::string natural(const CompositionPart& part, const InputSpec& input,
                         const std::string& suffix, std::size_t number) {
         switch (input.role) {
             case InputRole::SpeciesIndex: return species_index(part);
             case InputRole::SpeciesOneHot: return one_hot(part);
             case InputRole::EdgeIndex: return edge_index(part, suffix);
-            case InputRole::EdgeVectors: return of_edges(part, "edge_vectors", suffix);
+            case InputRole::EdgeVectors:
+                return is_vector_table(input) ? vector_table(part)
+                                              : of_edges(part, "edge_vectors", suffix);
+            case InputRole::NeighborMask: return slot_mask(part);
             case InputRole::EdgeShifts:
             case InputRole::EdgeCellShifts: return shifts(part, input_key(input), suffix);
             case InputRole::Constant: return constant(part, input, number);
             case InputRole::Charges: return charges(part);
             case InputRole::Positions:
             case InputRole::Cell:
+            case InputRole::SetupCell:
             case InputRole::OwnedMask:
             case InputRole::TotalCharge:
                 return in_precision(part, "data[\"" + input_key(input) + "\"]");
@@ -190,7 +230,9 @@ class ForwardText {
             if (!extents.empty()) extents += ", ";
             extents += extent == kRowsDimension    ? "species.size(0)"
                        : extent == kEdgesDimension ? "edge_index" + suffix + ".size(1)"
-                                                   : std::to_string(extent);
+                       : extent == kNeighborsDimension
+                           ? std::string("data[\"neighbor_matrix\"].size(1)")
+                           : std::to_string(extent);
         }
         return "torch.reshape(" + value + ", [" + extents + "])";
     }
@@ -214,9 +256,18 @@ class ForwardText {
         return name + "[\"" + output.key + "\"]";
     }
 
+    static bool takes_edge_list(const CompositionPart& part) {
+        const auto inputs = inputs_of(part.card);
+        return std::any_of(inputs.begin(), inputs.end(), [](const InputSpec* input) {
+            return input->role == InputRole::EdgeIndex || input->role == InputRole::EdgeShifts ||
+                   input->role == InputRole::EdgeCellShifts ||
+                   (input->role == InputRole::EdgeVectors && !is_vector_table(*input));
+        });
+    }
+
     void call(std::size_t which) {
         const auto& part = parts_[which];
-        const auto suffix = edges_within(part.card.cutoff);
+        const auto suffix = takes_edge_list(part) ? edges_within(part.card.cutoff) : "";
         std::string entries;
         std::size_t number = 0;
         for (const auto& input : part.card.inputs)
@@ -325,6 +376,7 @@ class ForwardText {
     const CommonFacts& facts_;
     Composition& composition_;
     std::map<std::string, std::string> edges_;  ///< cutoff -> suffix
+    std::set<std::string> near_;                ///< parts whose near_slots() are written
     std::ostringstream text_;
 };
 

@@ -440,7 +440,8 @@ class DistributionPass {
     }
 
     /// Every exchange takes the previous one's token; a gradient inside the model depends on the
-    /// last: so all ranks communicate in one order, backward too.
+    /// last: so all ranks communicate in one order, backward too. A gradient that frees its graph
+    /// has made its exchanges, and a new chain begins.
     void thread_token() {
         Slot token = traced_.program.token_in;
         for (std::size_t at = 0; at < traced_.program.code.size(); ++at) {
@@ -449,15 +450,17 @@ class DistributionPass {
                 token = edit_.new_slot(token);
                 traced_.program.code[at].outputs.push_back(token);
             } else if (traced_.effects[at].differentiates && token != traced_.program.token_in) {
+                const Slot chain = token;
                 const Slot zero = edit_.insert_call(
                     at++, "aten::mul", "Scalar",
-                    {Operand::of_slot(token), Operand::of_constant(std::int64_t(0))}, token);
+                    {Operand::of_slot(chain), Operand::of_constant(std::int64_t(0))}, chain);
                 const auto scalar = traced_.program.code[at].inputs[0].items[0];
                 const Slot tied = edit_.insert_call(
                     at++, "aten::add", "Tensor",
                     {scalar, Operand::of_slot(zero), Operand::of_constant(std::int64_t(1))},
                     scalar.slot);
                 traced_.program.code[at].inputs[0].items[0] = Operand::of_slot(tied);
+                if (!keeps_graph(traced_.program.code[at])) token = traced_.program.token_in;
             }
         }
         traced_.program.token_out = Operand::of_slot(token);

@@ -127,4 +127,14 @@ void remove_dead(TracedProgram& traced) {
     std::erase_if(traced.effects, [&](auto&) { return !kept[next++]; });
 }
 
+bool keeps_graph(const Instruction& gradient) {
+    const auto is_true = [&](std::size_t argument) {
+        if (argument >= gradient.inputs.size()) return false;
+        const auto& value = gradient.inputs[argument].constant;
+        return value.isBool() && value.toBool();
+    };
+    constexpr std::size_t RETAIN_GRAPH = 3, CREATE_GRAPH = 4;
+    return is_true(RETAIN_GRAPH) || is_true(CREATE_GRAPH);
+}
+
 }  // namespace nvalchemi

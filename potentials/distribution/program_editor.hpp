@@ -40,6 +40,10 @@ class ProgramEditor {
 /// Drop what no declared output depends on. A write is kept while its storage is read.
 void remove_dead(TracedProgram& traced);
 
+/// Whether a call of aten::grad keeps the graph that it goes through, so that another may follow
+/// it.
+bool keeps_graph(const Instruction& gradient);
+
 }  // namespace nvalchemi
 
 #endif

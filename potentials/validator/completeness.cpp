@@ -144,7 +144,11 @@ PlanCheck check_plan(const VirtualParts& parts, const PartsOptions& options) {
     } catch (const std::exception& error) {
         result.failure = error.what();
     }
-    for (const auto& part : found) add_check(result, part);
+    for (std::size_t rank = 0; rank < found.size(); ++rank) {
+        if (!found[rank].first.empty())
+            found[rank].first = "rank " + std::to_string(rank) + ": " + found[rank].first;
+        add_check(result, found[rank]);
+    }
     result.halo_rows = static_cast<std::int64_t>(halo.size());
     return result;
 }

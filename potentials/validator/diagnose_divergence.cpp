@@ -99,8 +99,7 @@ Found incomplete_edges(const ModelCard&, const AttemptEvidence& e) {
 
 Found exchange_plan(const ModelCard&, const AttemptEvidence& e) {
     const auto& p = e.plan;
-    const bool only_rounded =
-        p.failure.empty() && p.forward_wrong == 0 && p.reverse_wrong == 0 && p.sums_wrong == 0;
+    const bool only_rounded = p.failure.empty() && p.wrong() == p.rounded;
     if (p.good || only_rounded) return {};
     std::vector<std::string> evidence;
     if (!p.failure.empty()) evidence.push_back("the exchange failed: " + p.failure);
@@ -113,6 +112,11 @@ Found exchange_plan(const ModelCard&, const AttemptEvidence& e) {
     if (p.sums_wrong > 0)
         evidence.push_back(std::to_string(p.sums_wrong) +
                            " ranks do not receive the sum over all ranks");
+    if (p.edges_wrong > 0)
+        evidence.push_back(
+            std::to_string(p.edges_wrong) +
+            " edges read the row of another atom, or have another vector than lies between their "
+            "atoms");
     if (!p.first.empty()) evidence.push_back(p.first);
     return finding(0.98, std::move(evidence),
                    "The exchange itself is at fault: no spec can mend that. Report it with this "
@@ -122,7 +126,7 @@ Found exchange_plan(const ModelCard&, const AttemptEvidence& e) {
 Found atoms_permuted(const ModelCard&, const AttemptEvidence& e) {
     if (!e.errors || !e.errors->same_multiset) return {};
     return finding(0.85,
-                   {"the energies are those of the reference, but of other atoms: " +
+                   {"energies or forces are those of the reference, but of other atoms: " +
                     std::to_string(e.errors->atoms_wrong) + " atoms differ"},
                    "Rows are matched to the wrong atoms: a comparison of sorted numbers would not "
                    "have seen it. Report it with this file.");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "potentials/validator/partition_checks.hpp"
 
@@ -37,12 +38,46 @@ void raise(double& largest, double value) {
     if (!(value <= largest) && !std::isnan(largest)) largest = value;
 }
 
+std::vector<double> lengths(const std::vector<double>& vectors) {
+    const double origin[3] = {0, 0, 0};
+    std::vector<double> result;
+    for (std::size_t k = 0; k < vectors.size(); k += 3)
+        result.push_back(norm_of_difference(&vectors[k], origin));
+    return result;
+}
+
 bool same_numbers(std::vector<double> left, std::vector<double> right, double tolerance) {
+    const auto has_nan = [](const std::vector<double>& values) {
+        return std::any_of(values.begin(), values.end(), [](double x) { return std::isnan(x); });
+    };
+    if (has_nan(left) || has_nan(right)) return false;
     std::sort(left.begin(), left.end());
     std::sort(right.begin(), right.end());
     for (std::size_t k = 0; k < left.size(); ++k)
         if (!(std::fabs(left[k] - right[k]) <= tolerance)) return false;
     return true;
+}
+
+std::optional<double> face_distance_of(const ErrorMap& map, std::size_t atom) {
+    if (map.face_distances[atom] < 0) return {};
+    return map.face_distances[atom];
+}
+
+void add_force_pairs(const WholeEvaluation& whole, const DecomposedEvaluation& found,
+                     ErrorMap& map) {
+    const std::size_t atoms = map.force_errors.size();
+    std::set<std::size_t> shown;
+    for (const auto& atom : map.worst) shown.insert(static_cast<std::size_t>(atom.atom));
+    const std::size_t others = std::min(atoms, kForcePairs - kShown);
+    for (std::size_t k = 0; k < others; ++k) shown.insert(k * atoms / others);
+    for (const auto atom : shown) {
+        ErrorMap::ForcePair pair;
+        pair.atom = static_cast<std::int64_t>(atom);
+        std::copy_n(&whole.forces[3 * atom], 3, pair.reference.begin());
+        std::copy_n(&found.forces[3 * atom], 3, pair.decomposed.begin());
+        pair.face_distance = face_distance_of(map, atom);
+        map.force_pairs.push_back(pair);
+    }
 }
 
 }  // namespace
@@ -79,17 +114,19 @@ ErrorMap map_errors(const WholeEvaluation& whole, const DecomposedEvaluation& fo
                      [&](std::size_t a, std::size_t b) { return badness(a) > badness(b); });
     for (std::size_t k = 0; k < std::min(kShown, atoms); ++k) {
         const auto atom = order[k];
-        ErrorMap::Atom entry{static_cast<std::int64_t>(atom),
-                             placed.owners[atom],
-                             map.force_errors[atom],
-                             energy_errors[atom],
-                             {}};
-        if (map.face_distances[atom] >= 0) entry.face_distance = map.face_distances[atom];
+        ErrorMap::Atom entry{static_cast<std::int64_t>(atom), placed.owners[atom],
+                             map.force_errors[atom], energy_errors[atom],
+                             face_distance_of(map, atom)};
         map.worst.push_back(entry);
     }
+    add_force_pairs(whole, found, map);
+    const bool energies_differ = std::any_of(energy_errors.begin(), energy_errors.end(),
+                                             [&](double e) { return !(e <= energy_tolerance); });
     map.same_multiset =
-        map.atoms_wrong > 0 &&
-        same_numbers(whole.atomic_energies, found.atomic_energies, energy_tolerance);
+        energies_differ
+            ? same_numbers(whole.atomic_energies, found.atomic_energies, energy_tolerance)
+            : map.atoms_wrong > 0 &&
+                  same_numbers(lengths(whole.forces), lengths(found.forces), 2 * force_tolerance);
     return map;
 }
 

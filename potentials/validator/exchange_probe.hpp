@@ -34,8 +34,8 @@ struct ProbedRows {
 ///     rank 1:  b0 b1 | a1'      reverse: a1 must hold the name of the halo row a1'
 PlanCheck probe_exchange(HaloExchange& exchange, const ProbedRows& rows, const ReturnedSums& sums);
 
-/// The same with a second forward after the reverse, as one step of a model with corrected scatters
-/// issues them. The calls are those of thorough_probe_calls(), in blocks of width 1.
+/// The same with whole numbers first, and with a second forward after the reverse, as one step of a
+/// model with corrected scatters issues them. The calls are those of thorough_probe_calls().
 PlanCheck probe_exchange_thoroughly(HaloExchange& exchange, const ProbedRows& rows,
                                     const ReturnedSums& sums);
 std::vector<ExchangeEvent> thorough_probe_calls();

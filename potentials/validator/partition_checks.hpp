@@ -2,6 +2,7 @@
 #ifndef NVALCHEMI_POTENTIALS_VALIDATOR_PARTITION_CHECKS_HPP
 #define NVALCHEMI_POTENTIALS_VALIDATOR_PARTITION_CHECKS_HPP
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,8 +39,13 @@ struct PlanCheck {
     std::int64_t reverse_wrong = 0;  ///< owned rows that did not receive what was sent to them
     std::int64_t rounded = 0;        ///< numbers that arrive as float32 would hold them
     std::int64_t sums_wrong = 0;     ///< ranks that did not receive the sum over all ranks
-    std::string failure;             ///< of the exchange itself
-    std::string first;               ///< "rank 1 halo row 3: got atom 7, expected 12"
+    std::int64_t edges_wrong = 0;    ///< of a run: edges with another atom's row or vector
+
+    std::int64_t wrong() const {
+        return forward_wrong + reverse_wrong + rounded + sums_wrong + edges_wrong;
+    }
+    std::string failure;  ///< of the exchange itself
+    std::string first;    ///< "rank 1: halo row 3: got atom 7, expected atom 12"
 };
 
 /// Sends numbers that name atoms through the exchange, both ways: all rows, no sampling.
@@ -81,8 +87,20 @@ struct ErrorMap {
     std::int64_t wrong_near_face = 0;    ///< of them
     std::vector<double> force_errors;    ///< (n,)
     std::vector<double> face_distances;  ///< (n,), negative: none in reach
-    bool same_multiset = false;          ///< the right energies, but of other atoms
+    /// The right energies, or where these are right the right lengths of forces, but of other
+    /// atoms.
+    bool same_multiset = false;
+    /// Both forces of the worst atoms and of others at even distances in their order, for a plot
+    /// of one against the other; kForcePairs at most, ascending.
+    struct ForcePair {
+        std::int64_t atom = 0;
+        std::array<double, 3> reference{}, decomposed{};
+        std::optional<double> face_distance;
+    };
+    std::vector<ForcePair> force_pairs;
 };
+
+constexpr std::size_t kForcePairs = 1000;
 
 /// Where the atoms of a decomposition are.
 struct PlacedAtoms {

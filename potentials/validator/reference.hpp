@@ -17,8 +17,7 @@ namespace nvalchemi {
 struct Reference {
     WholeEvaluation whole;
     std::array<double, 4> noise{};
-    std::map<std::string, ExtraOutput> extras;  ///< of the whole system: one "rank"
-    std::map<std::string, double> extra_noise;
+    std::map<std::string, double> extra_noise;  ///< of further outputs
     std::string dtype;
 };
 

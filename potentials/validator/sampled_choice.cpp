@@ -15,29 +15,14 @@ std::uint64_t mix(std::uint64_t z) {
     return z ^ (z >> 31);
 }
 
-/// Hands out the rows of one stratum in the order of their keys.
-class Deck {
-  public:
-    Deck(const Stratum& stratum, const std::vector<std::uint64_t>& key)
-        : neighbor(stratum.neighbor), rows_(stratum.rows) {
-        std::sort(rows_.begin(), rows_.end(),
-                  [&](std::int64_t a, std::int64_t b) { return key[a] < key[b]; });
-    }
-
-    /// The next row that is not `taken`, or -1.
-    std::int64_t draw(std::vector<bool>& taken) {
-        while (next_ < rows_.size() && taken[rows_[next_]]) ++next_;
-        if (next_ == rows_.size()) return -1;
-        taken[rows_[next_]] = true;
-        return rows_[next_++];
-    }
-
-    int neighbor;
-
-  private:
-    std::vector<std::int64_t> rows_;
-    std::size_t next_ = 0;
-};
+/// The `count` rows with the smallest keys, ascending by them; all rows if there are fewer.
+std::vector<std::int64_t> smallest(std::vector<std::int64_t> rows,
+                                   const std::vector<std::uint64_t>& key, std::int64_t count) {
+    std::sort(rows.begin(), rows.end(),
+              [&](std::int64_t a, std::int64_t b) { return key[a] < key[b]; });
+    if (static_cast<std::int64_t>(rows.size()) > count) rows.resize(count);
+    return rows;
+}
 
 }  // namespace
 
@@ -47,30 +32,20 @@ std::uint64_t spread(std::uint64_t seed, std::uint64_t step, std::uint64_t id) {
 
 SampleChoice choose_sample(const std::vector<Stratum>& strata,
                            const std::vector<std::uint64_t>& key, std::int64_t count) {
-    std::vector<Deck> decks;
-    for (const auto& stratum : strata) decks.emplace_back(stratum, key);
-
     SampleChoice choice;
-    std::vector<bool> taken(key.size(), false);
-    bool first_turn = true, drawn = true;
-    while (drawn) {
-        drawn = false;
-        for (auto& deck : decks) {
-            if (!first_turn && static_cast<std::int64_t>(choice.rows.size()) >= count) break;
-            const auto row = deck.draw(taken);
-            if (row < 0) continue;
-            choice.rows.push_back({row, deck.neighbor});
-            drawn = true;
-        }
-        first_turn = false;
-    }
+    std::size_t most = 0;
     for (const auto& stratum : strata) {
-        const auto sampled =
-            std::count_if(stratum.rows.begin(), stratum.rows.end(),
-                          [&](std::int64_t row) { return static_cast<bool>(taken[row]); });
         choice.strata.push_back({stratum.neighbor, static_cast<std::int64_t>(stratum.rows.size()),
-                                 static_cast<std::int64_t>(sampled)});
+                                 smallest(stratum.rows, key, count)});
+        most = std::max(most, choice.strata.back().drawn.size());
     }
+    std::vector<bool> taken(key.size(), false);
+    for (std::size_t turn = 0; turn < most; ++turn)
+        for (const auto& stratum : choice.strata) {
+            if (turn >= stratum.drawn.size() || taken[stratum.drawn[turn]]) continue;
+            taken[stratum.drawn[turn]] = true;
+            choice.rows.push_back(stratum.drawn[turn]);
+        }
     return choice;
 }
 

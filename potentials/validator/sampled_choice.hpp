@@ -17,30 +17,24 @@ struct Stratum {
     std::vector<std::int64_t> rows;  ///< owned rows
 };
 
-struct SampledRow {
-    std::int64_t row = 0;
-    int neighbor = kInterior;  ///< of the stratum that it was drawn for
-};
-
 /// What was drawn from one stratum.
-struct StratumCount {
+struct StratumSample {
     int neighbor = kInterior;
-    std::int64_t rows = 0;
-    std::int64_t sampled = 0;  ///< rows of it in the sample, whatever they were drawn for
+    std::int64_t rows = 0;            ///< that it has
+    std::vector<std::int64_t> drawn;  ///< rows, each as likely as any other of the stratum
 };
 
 struct SampleChoice {
-    std::vector<SampledRow> rows;  ///< distinct; the first of each stratum come first
-    std::vector<StratumCount> strata;
+    std::vector<std::int64_t> rows;  ///< of all strata, distinct; the first of each come first
+    std::vector<StratumSample> strata;
 };
 
 /// A number that depends on nothing but its arguments, well spread: the same atom gets the same
 /// number on every rank and in any order of rows.
 std::uint64_t spread(std::uint64_t seed, std::uint64_t step, std::uint64_t id);
 
-/// Draw `count` rows without repetition, at least one from every stratum (more than `count` where
-/// there are more strata), the others from the strata in turn. Within a stratum the rows with the
-/// smallest `key` (one for each owned row) are drawn.
+/// Draw `count` rows of every stratum, or all where it has no more: those with the smallest `key`
+/// (one for each owned row). A row near several ranks can be drawn for several strata.
 SampleChoice choose_sample(const std::vector<Stratum>& strata,
                            const std::vector<std::uint64_t>& key, std::int64_t count);
 

@@ -2,6 +2,8 @@
 #include "potentials/validator/sampled_cluster.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "potentials/session.hpp"
 
@@ -11,15 +13,18 @@ namespace {
 
 constexpr int kFarAway = -1;
 
-/// Steps from atom 0 to each atom, kFarAway for more than `hops`. Edges are ordered by receiver.
-std::vector<int> steps_from_first(const EdgeList& edges, std::int64_t atoms, int hops) {
+/// Steps from the nearest of the first `centers` atoms to each atom, kFarAway for more than `hops`.
+/// Edges are ordered by receiver.
+std::vector<int> steps_from_centers(const EdgeList& edges, std::int64_t atoms, std::int64_t centers,
+                                    int hops) {
     std::vector<std::int64_t> first_edge(static_cast<std::size_t>(atoms) + 1, 0);
     for (const auto receiver : edges.receiver) ++first_edge[receiver + 1];
     for (std::int64_t k = 0; k < atoms; ++k) first_edge[k + 1] += first_edge[k];
 
     std::vector<int> steps(static_cast<std::size_t>(atoms), kFarAway);
-    steps[0] = 0;
-    std::vector<std::int64_t> front = {0};
+    std::vector<std::int64_t> front(static_cast<std::size_t>(centers));
+    std::iota(front.begin(), front.end(), 0);
+    for (const auto atom : front) steps[atom] = 0;
     for (int step = 1; step <= hops; ++step) {
         std::vector<std::int64_t> next;
         for (const auto atom : front)
@@ -40,8 +45,8 @@ void append_edge(const EdgeList& from, std::int64_t edge, const std::vector<std:
     to.sender.push_back(row[from.sender[edge]]);
     for (int k = 0; k < 3; ++k) {
         to.vector.push_back(from.vector[3 * edge + k]);
-        to.shift.push_back(0.0);
-        to.cell_shift.push_back(0);
+        to.shift.push_back(from.shift[3 * edge + k]);
+        to.cell_shift.push_back(from.cell_shift[3 * edge + k]);
     }
 }
 
@@ -64,20 +69,24 @@ Reach reach_of(Session& session) {
     return reach;
 }
 
-Cluster cut_cluster(const WholeSystem& surroundings, double cutoff, int hops,
+Cluster cut_cluster(const WholeSystem& surroundings, std::int64_t centers, double cutoff, int hops,
                     bool outermost_edges) {
     const auto edges =
         neighbor_search(surroundings.positions, surroundings.cell, surroundings.periodic, cutoff);
-    const auto steps = steps_from_first(edges, surroundings.size(), hops);
+    const auto steps = steps_from_centers(edges, surroundings.size(), centers, hops);
 
     Cluster cluster;
+    cluster.centers = centers;
     std::copy_n(surroundings.cell, 9, cluster.atoms.cell);
     std::copy_n(surroundings.periodic, 3, cluster.atoms.periodic);
+    cluster.atoms.setup_cell = surroundings.setup_cell;
     std::vector<std::int64_t> row(steps.size(), -1);
     for (std::size_t atom = 0; atom < steps.size(); ++atom) {
         if (steps[atom] == kFarAway) continue;
         row[atom] = cluster.atoms.size();
         cluster.atoms.species.push_back(surroundings.species[atom]);
+        if (!surroundings.charges.empty())
+            cluster.atoms.charges.push_back(surroundings.charges[atom]);
         for (int k = 0; k < 3; ++k)
             cluster.atoms.positions.push_back(surroundings.positions[3 * atom + k]);
     }
@@ -90,13 +99,18 @@ Cluster cut_cluster(const WholeSystem& surroundings, double cutoff, int hops,
     return cluster;
 }
 
-double energy_of_first(Session& session, const Cluster& cluster, std::uint64_t edge_order) {
-    return energies_with_edges(session, cluster.atoms, cluster.edges, edge_order)[0];
+std::vector<double> energies_of_centers(Session& session, const Cluster& cluster,
+                                        std::uint64_t edge_order) {
+    auto energies = energies_with_edges(session, cluster.atoms, cluster.edges, edge_order);
+    energies.resize(static_cast<std::size_t>(cluster.centers));
+    return energies;
 }
 
-ForceOnFirst force_on_first(Session& session, const Cluster& cluster, std::uint64_t edge_order) {
-    const auto whole = evaluate_with_edges(session, cluster.atoms, cluster.edges, edge_order);
-    return {{whole.forces[0], whole.forces[1], whole.forces[2]}, whole.force_terms};
+ForcesOnCenters forces_on_centers(Session& session, const Cluster& cluster,
+                                  std::uint64_t edge_order) {
+    auto whole = evaluate_with_edges(session, cluster.atoms, cluster.edges, edge_order);
+    whole.forces.resize(static_cast<std::size_t>(3 * cluster.centers));
+    return {std::move(whole.forces), whole.force_terms};
 }
 
 }  // namespace nvalchemi

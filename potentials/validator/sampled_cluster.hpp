@@ -2,7 +2,6 @@
 #ifndef NVALCHEMI_POTENTIALS_VALIDATOR_SAMPLED_CLUSTER_HPP
 #define NVALCHEMI_POTENTIALS_VALIDATOR_SAMPLED_CLUSTER_HPP
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -28,31 +27,36 @@ struct Reach {
 /// expects, whichever is larger: a spec that leaves out exchanges does not shorten the reach.
 Reach reach_of(Session& session);
 
-/// Some atoms around one of them, and the edges that its energy needs.
+/// Some atoms around a few of them, and the edges that the energies of these need.
 ///
-///     2 hops:   o---o---X---o---o   o      edges end at atoms within 1 step of X;
+///     2 hops:   o---o---X---o---o   o      edges end at atoms within 1 step of an X;
 ///                                          the last o is not part of it
 struct Cluster {
-    WholeSystem atoms;  ///< the atom in the middle comes first
+    WholeSystem atoms;  ///< the atoms in the middle come first
     EdgeList edges;
+    std::int64_t centers = 1;  ///< number of atoms in the middle
 };
 
-/// What lies within `hops` steps of the first of the `surroundings`, with all edges whose receiver
-/// lies within `hops - 1` (within `hops` with `outermost_edges`). The surroundings have no periodic
-/// directions: an image is an atom of its own. Complete if they hold every atom within
-/// hops * cutoff.
-Cluster cut_cluster(const WholeSystem& surroundings, double cutoff, int hops, bool outermost_edges);
+/// What lies within `hops` steps of the first `centers` of the `surroundings`, with all edges whose
+/// receiver lies within `hops - 1` (within `hops` with `outermost_edges`). Complete if the
+/// surroundings hold every atom within hops * cutoff; in open directions an image is an atom of its
+/// own.
+Cluster cut_cluster(const WholeSystem& surroundings, std::int64_t centers, double cutoff, int hops,
+                    bool outermost_edges);
 
-/// Energy (eV) of the first atom by the archive as it is. `edge_order`: as in evaluate_whole().
-double energy_of_first(Session& session, const Cluster& cluster, std::uint64_t edge_order = 0);
+/// Energies (eV) of the atoms in the middle, (centers,), by the archive as it is. `edge_order`: as
+/// in evaluate_whole().
+std::vector<double> energies_of_centers(Session& session, const Cluster& cluster,
+                                        std::uint64_t edge_order = 0);
 
-struct ForceOnFirst {
-    std::array<double, 3> forces{};
+struct ForcesOnCenters {
+    std::vector<double> forces;  ///< (centers, 3)
     double terms = 0;  ///< size of what forces in the cluster are summed from; 0: not known
 };
 
-/// Force (eV/Angstrom) on the first atom: exact for a cluster of twice the hops of the energy.
-ForceOnFirst force_on_first(Session& session, const Cluster& cluster, std::uint64_t edge_order = 0);
+/// Forces (eV/Angstrom): exact for a cluster of twice the hops of the energy.
+ForcesOnCenters forces_on_centers(Session& session, const Cluster& cluster,
+                                  std::uint64_t edge_order = 0);
 
 }  // namespace nvalchemi
 

@@ -74,8 +74,9 @@ void name_atoms(const std::vector<std::int64_t>& names, AttemptEvidence& evidenc
     for (auto& offender : evidence.completeness.first) name_atom(names, offender.atom);
     if (evidence.divergence && !evidence.divergence_on_chain)
         name_atom(names, evidence.divergence->worst_atom);
-    if (evidence.errors)
-        for (auto& atom : evidence.errors->worst) name_atom(names, atom.atom);
+    if (!evidence.errors) return;
+    for (auto& atom : evidence.errors->worst) name_atom(names, atom.atom);
+    for (auto& pair : evidence.errors->force_pairs) name_atom(names, pair.atom);
 }
 
 bool all_passed(const std::vector<Deviation>& quantities) {

@@ -52,9 +52,9 @@ class Collection {
         }
     }
 
-    void add_extra(const std::string& key, const Evaluation::Extra& extra, const RankPart& part,
+    void add_extra(const std::string& key, const ExtraOutput& extra, const RankPart& part,
                    int rank) {
-        auto& whole = result_.extras[key];
+        auto& whole = result_.sums.extras[key];
         whole.per_node = extra.per_node;
         whole.width = extra.width;
         const auto width = static_cast<std::size_t>(extra.width);

@@ -2,7 +2,6 @@
 #ifndef NVALCHEMI_POTENTIALS_VALIDATOR_VIRTUAL_PARTS_HPP
 #define NVALCHEMI_POTENTIALS_VALIDATOR_VIRTUAL_PARTS_HPP
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -26,18 +25,9 @@ VirtualParts make_virtual_parts(const WholeSystem& system, const ModelCard& card
 /// The same atoms and edges in one part.
 VirtualParts as_one_part(const VirtualParts& many, const ModelCard& card);
 
-/// A declared output other than energies, forces and virial.
-struct ExtraOutput {
-    bool per_node = false;
-    std::int64_t width = 1;
-    /// Per node (n, width) by atom; of the whole system (ranks, width): what each rank has.
-    std::vector<double> values;
-};
-
 /// What the ranks say together, by atom.
 struct VirtualEvaluation {
     DecomposedEvaluation sums;
-    std::map<std::string, ExtraOutput> extras;
     std::vector<std::vector<ExchangeEvent>> events;  ///< of each rank
     double seconds = 0;
 };

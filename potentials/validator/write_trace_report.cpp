@@ -46,8 +46,9 @@ const char* name_of(ExchangeEvent::Kind kind) {
 json to_json(const std::vector<Deviation>& quantities) {
     json list = json::array();
     for (const auto& quantity : quantities) {
-        json worst = nullptr;
+        json worst = nullptr, rank = nullptr;
         if (quantity.worst >= 0) worst = quantity.worst;
+        if (quantity.rank >= 0) rank = quantity.rank;
         list.push_back({{"name", quantity.quantity},
                         {"unit", quantity.unit},
                         {"compared", quantity.compared},
@@ -55,6 +56,7 @@ json to_json(const std::vector<Deviation>& quantities) {
                         {"difference", number(quantity.difference)},
                         {"tolerance", number(quantity.tolerance)},
                         {"worst_atom", worst},
+                        {"worst_rank", rank},
                         {"passed", quantity.passed()}});
     }
     return list;
@@ -103,6 +105,7 @@ json completeness_json(const Completeness& found, const PlanCheck& plan) {
               {"forward_wrong", plan.forward_wrong},
               {"reverse_wrong", plan.reverse_wrong},
               {"sums_wrong", plan.sums_wrong},
+              {"edges_wrong", plan.edges_wrong},
               {"rounded", plan.rounded},
               {"failure", plan.failure},
               {"first", plan.first}}}};
@@ -149,6 +152,22 @@ json health_json(const PartitionHealth& health) {
             {"advice", health.advice}};
 }
 
+/// Columns, one entry an atom.
+json pairs_json(const std::vector<ErrorMap::ForcePair>& pairs) {
+    json atoms = json::array(), reference = json::array(), decomposed = json::array(),
+         distances = json::array();
+    for (const auto& pair : pairs) {
+        atoms.push_back(pair.atom);
+        reference.push_back(numbers({pair.reference.begin(), pair.reference.end()}));
+        decomposed.push_back(numbers({pair.decomposed.begin(), pair.decomposed.end()}));
+        distances.push_back(pair.face_distance ? number(*pair.face_distance) : json(nullptr));
+    }
+    return {{"atoms", atoms},
+            {"reference", reference},
+            {"decomposed", decomposed},
+            {"face_distances", distances}};
+}
+
 json errors_json(const std::optional<ErrorMap>& errors) {
     if (!errors) return nullptr;
     const auto& map = *errors;
@@ -168,6 +187,7 @@ json errors_json(const std::optional<ErrorMap>& errors) {
     return {{"worst", worst},
             {"force_errors", small ? numbers(map.force_errors) : json(nullptr)},
             {"face_distances", small ? distances : json(nullptr)},
+            {"forces", pairs_json(map.force_pairs)},
             {"largest_of_rank", numbers(map.largest_of_rank)},
             {"largest_near_face", number(map.largest_near_face)},
             {"largest_inside", number(map.largest_inside)},

@@ -38,6 +38,18 @@ template <class ViewType, typename T> void upload(ViewType &view, const std::vec
   Kokkos::deep_copy(part, HostNumbers<T>(const_cast<T *>(numbers.data()), numbers.size()));
 }
 
+// positions of `count` atoms, in a view as LAMMPS keeps them
+
+template <class ViewType> ViewType upload_positions(const double *const *x, int count)
+{
+  ViewType positions("nvalchemi::positions", count);
+  const auto host = Kokkos::create_mirror_view(positions);
+  for (int i = 0; i < count; ++i)
+    for (int k = 0; k < 3; ++k) host(i, k) = x[i][k];
+  Kokkos::deep_copy(positions, host);
+  return positions;
+}
+
 // the first places of a view to the numbers that are there
 
 template <class ViewType, typename T> void download(std::vector<T> &numbers, const ViewType &view)

@@ -5,6 +5,7 @@
 #include "model_graph.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace LAMMPS_NS;
 
@@ -62,6 +63,8 @@ void Contribution::fill_record(const ResultTargets &targets, int nlocal)
   std::fill(record.virial, record.virial + 6, 0.0);
   add_all_virial(record.virial);
 
+  record_outputs(record, nlocal);
+
   const ModelGraph &rows = graph();
   const double *const values = rows_on_host();
   const bool has_energies =
@@ -72,5 +75,19 @@ void Contribution::fill_record(const ResultTargets &targets, int nlocal)
     for (int k = 0; k < 3; ++k) record.forces[3 * i + k] = values[row * width_ + k];
     if (targets.record_virials)
       std::copy_n(&values[row * width_ + VATOM_AT], 6, &record.virials[6 * i]);
+  }
+}
+
+/* ---------------------------------------------------------------------- */
+
+void Contribution::record_outputs(NvalchemiContribution &record, int nlocal) const
+{
+  record.outputs = evaluation_->extras;
+  for (auto &[key, output] : record.outputs) {
+    if (!output.per_node) continue;
+    const auto rows = std::exchange(output.values, std::vector<double>(nlocal * output.width));
+    for (std::int64_t row = 0; row < graph().n_owned(); ++row)
+      std::copy_n(&rows[row * output.width], output.width,
+                  &output.values[graph().atom_of_row(row) * output.width]);
   }
 }

@@ -94,6 +94,7 @@ class Contribution {
  private:
   void add_all_virial(double virial[6]);
   void fill_record(const ResultTargets &targets, int nlocal);
+  void record_outputs(NvalchemiContribution &record, int nlocal) const;
 };
 
 }    // namespace LAMMPS_NS

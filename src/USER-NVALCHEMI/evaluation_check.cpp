@@ -4,6 +4,7 @@
 
 #include "atom.h"
 
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -25,17 +26,18 @@ namespace {
                            "mapping or a configuration far from the training data");
 }
 
-/* ----------------------------------------------------------------------
-   edges give a virial; so do rows whose images stand in their own place
-------------------------------------------------------------------------- */
-
-bool gives_virial(const nvalchemi::ModelCard &card)
-{
-  return card.forces == ForceSource::EdgeVectors || card.rows == nvalchemi::RowMode::Raw ||
-         card.find_output(OutputRole::Virial) || card.find_output(OutputRole::Stress);
-}
-
 }    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+bool LAMMPS_NS::gives_virial(const nvalchemi::ModelCard &card)
+{
+  const bool strained_shifts = card.forces == ForceSource::Positions &&
+                               card.find_input(nvalchemi::InputRole::EdgeShifts) != nullptr;
+  return card.forces == ForceSource::EdgeVectors || card.rows == nvalchemi::RowMode::Raw ||
+         strained_shifts || card.find_output(OutputRole::Virial) ||
+         card.find_output(OutputRole::Stress);
+}
 
 /* ---------------------------------------------------------------------- */
 
@@ -43,9 +45,15 @@ void LAMMPS_NS::check_finite(const ModelGraph &graph, const nvalchemi::Evaluatio
                              const Atom &atom)
 {
   const std::int64_t row = graph.first_not_finite(evaluation);
-  if (row < 0) return;
-  graph.show_atoms();
-  not_finite("force", atom, graph.atom_of_row(row));
+  if (row >= 0) {
+    graph.show_atoms();
+    not_finite("force", atom, graph.atom_of_row(row));
+  }
+  if (!evaluation.has_model_virial) return;
+  for (const double component : evaluation.virial)
+    if (!std::isfinite(component))
+      throw std::runtime_error("the virial that the model returns is not finite, although energies "
+                               "and forces are. Look at how the model computes its stress");
 }
 
 /* ---------------------------------------------------------------------- */
@@ -64,8 +72,9 @@ void LAMMPS_NS::check_available(const nvalchemi::ModelCard &card, const WantedQu
   const std::string model = "model '" + card.name + "' ";
   if (wanted.virial && !gives_virial(card))
     throw std::runtime_error("the pressure is wanted, but " + model +
-                             "takes positions in folded rows and returns no virial. Use a "
-                             "thermo_style without press, or export the model with edge vectors");
+                             "returns forces of its own or takes positions in folded rows, and "
+                             "returns no virial. Use a thermo_style without press and no barostat, "
+                             "or export the model with edge vectors");
   if (wanted.peratom_virial && card.forces != ForceSource::EdgeVectors)
     throw std::runtime_error("per-atom virials are wanted, but " + model +
                              "is no function of edge vectors, which they are made from. Export "

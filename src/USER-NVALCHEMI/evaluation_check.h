@@ -12,6 +12,10 @@ namespace LAMMPS_NS {
 
 class Atom;
 
+// edges give a virial; so do rows whose images stand in their own place, and a model itself
+
+bool gives_virial(const nvalchemi::ModelCard &card);
+
 // throw std::runtime_error that names an atom if a force is not a finite number
 
 void check_finite(const ModelGraph &graph, const nvalchemi::Evaluation &evaluation,

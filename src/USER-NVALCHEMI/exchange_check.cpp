@@ -2,10 +2,12 @@
 
 #include "exchange_check.h"
 
+#include "mpi_check.h"
 #include "mpi_exchange.h"
 #include "model_graph.h"
 #include "pair_nvalchemi.h"
 #include "rank_agreement.h"
+#include "rank_mail.h"
 
 #include "atom.h"
 #include "comm.h"
@@ -14,39 +16,58 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
-#include <numeric>
 #include <stdexcept>
 
+#include "potentials/staged_exchange.hpp"
 #include "potentials/validator/exchange_probe.hpp"
 
 using namespace LAMMPS_NS;
 
 namespace {
 
-// by plain MPI, which has no part in the exchange
+constexpr double PLACE_TOLERANCE = 1e-6;    // Angstrom
 
-std::vector<nvalchemi::HaloRowName>
-halo_rows_of_all_ranks(MPI_Comm comm, const nvalchemi::ProbedRows &rows, std::int64_t owned)
+// what the owner of an atom must receive
+
+struct AtomSum {
+  std::int64_t atom;
+  double sum;
+};
+
+/* ----------------------------------------------------------------------
+   by plain MPI, which has no part in the exchange: each atom has a desk on
+   one rank, where its halo rows announce themselves and all of its rows ask
+------------------------------------------------------------------------- */
+
+nvalchemi::ReturnedSums sums_of_rows(MPI_Comm comm, const nvalchemi::ProbedRows &rows,
+                                     std::int64_t owned)
 {
   int me, nprocs;
-  MPI_Comm_rank(comm, &me);
-  MPI_Comm_size(comm, &nprocs);
-  std::vector<nvalchemi::HaloRowName> mine;
-  for (std::size_t row = owned; row < rows.atom_of_row.size(); row++)
-    mine.push_back({me, static_cast<std::int64_t>(row), rows.atom_of_row[row]});
+  NVALCHEMI_MPI(MPI_Comm_rank(comm, &me));
+  NVALCHEMI_MPI(MPI_Comm_size(comm, &nprocs));
+  const auto &atom_of_row = rows.atom_of_row;
+  std::vector<std::vector<nvalchemi::HaloRowName>> names(nprocs);
+  for (auto row = owned; row < static_cast<std::int64_t>(atom_of_row.size()); row++)
+    names[atom_of_row[row] % nprocs].push_back({me, row, atom_of_row[row]});
+  std::vector<std::vector<AtomSum>> asked(nprocs);
+  for (const auto atom : atom_of_row) asked[atom % nprocs].push_back({atom, 0.0});
 
-  const int count = static_cast<int>(mine.size());
-  std::vector<int> counts(nprocs), starts(nprocs, 0);
-  MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm);
-  std::partial_sum(counts.begin(), counts.end() - 1, starts.begin() + 1);
-  std::vector<nvalchemi::HaloRowName> all(starts.back() + counts.back());
-  MPI_Datatype name;
-  MPI_Type_contiguous(sizeof(nvalchemi::HaloRowName), MPI_BYTE, &name);
-  MPI_Type_commit(&name);
-  MPI_Allgatherv(mine.data(), count, name, all.data(), counts.data(), starts.data(), name, comm);
-  MPI_Type_free(&name);
-  return all;
+  std::vector<nvalchemi::HaloRowName> announced;
+  for (const auto &from : nvalchemi::deliver(comm, names))
+    announced.insert(announced.end(), from.begin(), from.end());
+  const auto desk = nvalchemi::returned_sums(announced);
+  auto questions = nvalchemi::deliver(comm, asked);
+  for (auto &from : questions)
+    for (auto &question : from) {
+      const auto found = desk.find(question.atom);
+      if (found != desk.end()) question.sum = found->second;
+    }
+  nvalchemi::ReturnedSums sums;
+  for (const auto &from : nvalchemi::deliver(comm, questions))
+    for (const auto &answer : from) sums[answer.atom] = answer.sum;
+  return sums;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -65,37 +86,53 @@ nvalchemi::ProbedRows named_rows(LAMMPS *lmp, const ModelGraph &graph)
   return rows;
 }
 
-// the lowest rank's text, where one has any
+/* ----------------------------------------------------------------------
+   the image that an edge points to, the row that it reads, its vector
+------------------------------------------------------------------------- */
 
-std::string first_text(MPI_Comm comm, const std::string &mine)
+void check_edges(LAMMPS *lmp, const ModelGraph &graph, const nvalchemi::ProbedRows &rows,
+                 nvalchemi::PlanCheck &found)
 {
-  int me, nprocs;
-  MPI_Comm_rank(comm, &me);
-  MPI_Comm_size(comm, &nprocs);
-  const int candidate = mine.empty() ? nprocs : me;
-  int source = nprocs;
-  MPI_Allreduce(&candidate, &source, 1, MPI_INT, MPI_MIN, comm);
-  if (source == nprocs) return "";
-  int length = static_cast<int>(mine.size());
-  MPI_Bcast(&length, 1, MPI_INT, source, comm);
-  std::string text = mine;
-  text.resize(length);
-  MPI_Bcast(&text[0], length, MPI_CHAR, source, comm);
-  return text;
+  const HostEdges edges = graph.edges_on_host();
+  const double *const *x = lmp->atom->x;
+  const double length = graph.settings().angstrom_per_length;
+  const auto is_between = [&](std::int64_t edge) {
+    const double *const from = x[graph.atom_of_row(edges.receiver[edge])];
+    const double *const to = x[edges.sender_atom[edge]];
+    for (int k = 0; k < 3; ++k)
+      if (!(std::fabs(edges.vector[3 * edge + k] - length * (to[k] - from[k])) <= PLACE_TOLERANCE))
+        return false;
+    return true;
+  };
+  for (std::int64_t edge = 0; edge < edges.count; ++edge) {
+    const auto seen = lmp->atom->tag[edges.sender_atom[edge]];
+    const auto read = rows.atom_of_row[edges.sender[edge]];
+    if (seen == read && is_between(edge)) continue;
+    ++found.edges_wrong;
+    if (!found.first.empty()) continue;
+    found.first = "an edge from atom " + std::to_string(seen);
+    if (seen != read)
+      found.first += " reads the row of atom " + std::to_string(read);
+    else
+      found.first += " to atom " + std::to_string(rows.atom_of_row[edges.receiver[edge]]) +
+                     " has another vector than lies between them";
+  }
+  found.good = nvalchemi::is_good(found);
 }
 
 nvalchemi::PlanCheck of_all_ranks(MPI_Comm comm, const nvalchemi::PlanCheck &mine)
 {
-  std::int64_t counts[5] = {mine.halo_rows, mine.forward_wrong, mine.reverse_wrong, mine.rounded,
-                            mine.sums_wrong};
-  MPI_Allreduce(MPI_IN_PLACE, counts, 5, MPI_INT64_T, MPI_SUM, comm);
+  std::int64_t counts[6] = {mine.halo_rows, mine.forward_wrong, mine.reverse_wrong,
+                            mine.rounded,   mine.sums_wrong,    mine.edges_wrong};
+  NVALCHEMI_MPI(MPI_Allreduce(MPI_IN_PLACE, counts, 6, MPI_INT64_T, MPI_SUM, comm));
   nvalchemi::PlanCheck all;
   all.halo_rows = counts[0];
   all.forward_wrong = counts[1];
   all.reverse_wrong = counts[2];
   all.rounded = counts[3];
   all.sums_wrong = counts[4];
-  all.first = first_text(comm, mine.first);
+  all.edges_wrong = counts[5];
+  all.first = nvalchemi::agree_on_failure(comm, {mine.first});
   all.good = nvalchemi::is_good(all);
   return all;
 }
@@ -111,21 +148,25 @@ nvalchemi::PlanCheck LAMMPS_NS::check_exchange(LAMMPS *lmp, PairNvalchemi *pair,
   nvalchemi::MpiExchange &exchange = used.exchange;
   const MPI_Comm comm = exchange.communicator();
   const auto rows = named_rows(lmp, used.graph);
-  const auto sums =
-      nvalchemi::returned_sums(halo_rows_of_all_ranks(comm, rows, used.graph.n_owned()));
+  const auto sums = sums_of_rows(comm, rows, used.graph.n_owned());
 
   // a call of an evaluation, so that failures travel as they do there
 
   const auto calls = nvalchemi::thorough_probe_calls();
+  const int device = exchange.row_device();
+  nvalchemi::StagedExchange staged(exchange, device);
   nvalchemi::PlanCheck found;
   nvalchemi::RankOutcome outcome;
-  exchange.begin_evaluation(calls, /*on_host=*/true);
+  exchange.use_stream(nullptr);
+  exchange.begin_evaluation(calls, /*on_host=*/device < 0);
   try {
     if (exchange.planted_fault() == nvalchemi::Fault::FailInCheck &&
         lmp->comm->me == lmp->comm->nprocs - 1)
       throw std::runtime_error("fault planted on purpose");
-    found = nvalchemi::probe_exchange_thoroughly(exchange, rows, sums);
+    nvalchemi::die_if(exchange.planted_fault(), nvalchemi::Fault::DieInCheck);
+    found = nvalchemi::probe_exchange_thoroughly(staged, rows, sums);
     exchange.end_evaluation();
+    check_edges(lmp, used.graph, rows, found);
   } catch (const std::exception &problem) {
     outcome.failure = problem.what();
     outcome.caused_by_peer = exchange.peer_failed();

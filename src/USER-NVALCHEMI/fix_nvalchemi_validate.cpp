@@ -292,7 +292,8 @@ void FixNvalchemiValidate::compare(bool at_setup)
   store_errors(send_home(lmp, pair, impl->gathered, judgement.force_errors));
   store(judgement.verdict);
   if (comm->me == 0 && (at_setup || !judgement.verdict.passed()))
-    utils::logmesg(lmp, verdict_table(judgement.verdict, id, update->ntimestep, comm->nprocs) +
+    utils::logmesg(lmp, verdict_table(judgement.verdict, judgement.further, id, update->ntimestep,
+                                      comm->nprocs) +
                             judgement.page);
   if (judgement.verdict.passed()) return;
   const std::string text =
@@ -322,9 +323,12 @@ void FixNvalchemiValidate::compare_sampled(bool at_setup)
 
   store(verdict.figures());
   figures[PASSED] = verdict.passed() ? 1.0 : 0.0;
-  figures[EXCHANGE_GOOD] = verdict.plan.passed() ? 1.0 : 0.0;
+  figures[EXCHANGE_GOOD] = verdict.plan.good ? 1.0 : 0.0;
   if (comm->me == 0 && (at_setup || !verdict.passed()))
-    utils::logmesg(lmp, sampled_report(verdict, id, update->ntimestep, comm->nprocs));
+    utils::logmesg(lmp, sampled_report(verdict, id, update->ntimestep, comm->nprocs) +
+                            (impl->options.report.empty()
+                                 ? ""
+                                 : "  report: none is written of a sampled comparison\n"));
   if (verdict.passed()) return;
   const std::string text = PREFIX + "step " + std::to_string(update->ntimestep) + ": " +
                            describe_sampled_differences(verdict);
@@ -407,6 +411,9 @@ void FixNvalchemiValidate::store(const ValidationVerdict &verdict)
     const double ratio = verdict.difference[k] / verdict.tolerance[k];
     if (!(ratio <= figures[WORST_RATIO])) figures[WORST_RATIO] = ratio;    // NaN stays
   }
+  figures[OUTPUT_RATIO] = verdict.output_ratio;
+  if (verdict.outputs > 0 && !(verdict.output_ratio <= figures[WORST_RATIO]))
+    figures[WORST_RATIO] = verdict.output_ratio;
   figures[PASSED] = verdict.passed() ? 1.0 : 0.0;
   figures[ATOMS] = static_cast<double>(verdict.natoms);
   figures[SECONDS] = verdict.seconds;

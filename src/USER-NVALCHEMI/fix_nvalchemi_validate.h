@@ -63,7 +63,8 @@ class FixNvalchemiValidate : public Fix {
     VIRIAL_TOLERANCE = 14,
     INCOMPLETE_ATOMS = 15,
     EXCHANGE_GOOD = 16,    // 1 or 0
-    FIGURES = 17
+    OUTPUT_RATIO = 17,     // largest difference / tolerance of further outputs; -1: none
+    FIGURES = 18
   };
 
   struct Impl;    // keeps the reference and its options

@@ -170,6 +170,30 @@ std::vector<nvalchemi::RunPart> gather_parts(LAMMPS *lmp, PairNvalchemi *pair, b
   return gather_records(lmp, std::vector<nvalchemi::RunPart>{part}, counts);
 }
 
+// further outputs of all ranks; `place`: where the records of the ranks, one after the other, go
+
+void gather_outputs(LAMMPS *lmp, PairNvalchemi *pair, const std::vector<std::size_t> &place,
+                    nvalchemi::ExtraOutputs &outputs)
+{
+  for (const auto &[key, mine] : pair->contribution().outputs) {
+    std::vector<double> values;
+    if (!mine.per_node) values = mine.values;
+    for (int i = 0; mine.per_node && i < lmp->atom->nlocal; i++)
+      if (pair->model_species(lmp->atom->type[i]) >= 0)
+        values.insert(values.end(), &mine.values[i * mine.width],
+                      &mine.values[i * mine.width] + mine.width);
+    std::vector<int> counts;
+    const auto all = gather_records(lmp, values, counts);
+    auto &output = outputs[key];
+    output.per_node = mine.per_node;
+    output.width = mine.width;
+    output.values = all;
+    if (!mine.per_node || all.size() != place.size() * mine.width) continue;
+    for (std::size_t k = 0; k < place.size(); k++)
+      std::copy_n(&all[k * mine.width], mine.width, &output.values[place[k] * mine.width]);
+  }
+}
+
 void add_atom(const AtomRecord &record, int owner, bool has_charges, bool has_virials,
               bool has_record, GatheredSystem &gathered)
 {
@@ -252,6 +276,7 @@ GatheredSystem LAMMPS_NS::gather_system(LAMMPS *lmp, PairNvalchemi *pair, int gr
     add_atom(records[order[at]], owners[order[at]], lmp->atom->q_flag != 0, has_virials != 0,
              has_record, gathered);
   }
+  if (has_record) gather_outputs(lmp, pair, gathered.place, gathered.decomposed.extras);
   return gathered;
 }
 

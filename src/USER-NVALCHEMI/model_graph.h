@@ -29,7 +29,7 @@ namespace LAMMPS_NS {
 class NeighList;
 
 // LAMMPS's atoms on this rank, as they are now; the arrays of the host, which a graph in Kokkos's
-// memory does not look at
+// memory does not look at, unless they are displaced
 
 struct AtomView {
   int nlocal = 0;
@@ -37,6 +37,10 @@ struct AtomView {
   const double *const *x = nullptr;
   const int *type = nullptr;
   const double *q = nullptr;    // null: the atom style has no charges
+
+  // `x` are not LAMMPS's own positions, or LAMMPS may have others elsewhere
+
+  bool displaced = false;
 };
 
 // what the model wants to see
@@ -129,9 +133,6 @@ class ModelGraph {
 
   virtual HostEdges edges_on_host() const = 0;
 
-  // whether update() looks at the positions of its AtomView, else at those of Kokkos
-
-  virtual bool looks_at_view() const = 0;
   std::int64_t n_owned() const { return n_owned_; }
 
   // LAMMPS's index of the atom behind a row; of halo rows that stand for several ghosts, one of

@@ -3,6 +3,7 @@
 #include "model_outputs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 using namespace LAMMPS_NS;
@@ -15,6 +16,14 @@ const std::string FLAG = "_flag";
 bool is_further_output(nvalchemi::OutputRole role)
 {
   return role == nvalchemi::OutputRole::Charges || role == nvalchemi::OutputRole::Other;
+}
+
+/* ---------------------------------------------------------------------- */
+
+bool all_finite(const std::vector<double> &values)
+{
+  return std::all_of(values.begin(), values.end(),
+                     [](double value) { return std::isfinite(value); });
 }
 
 }    // namespace
@@ -62,6 +71,7 @@ void *ModelOutputs::find_global(const std::string &name, int &dimension)
   const auto found = global_.find(name);
   if (found != global_.end()) {
     dimension = found->second.size() == 1 ? 0 : 1;
+    read_.insert(name);
     return found->second.data();
   }
   if (name.size() <= FLAG.size() || name.substr(name.size() - FLAG.size()) != FLAG) return nullptr;
@@ -88,9 +98,9 @@ void ModelOutputs::store(const ModelGraph &graph, const nvalchemi::Evaluation &e
     if (!output.requested) continue;
     const auto extra = evaluation.extras.find(name);
     if (extra != evaluation.extras.end())
-      store_one(output, graph, extra->second.values, nlocal, 1.0);
+      store_one(name, output, graph, extra->second.values, nlocal, 1.0);
     else if (name == ENERGY)
-      store_one(output, graph, evaluation.atomic_energies, nlocal, energy_per_ev);
+      store_one(name, output, graph, evaluation.atomic_energies, nlocal, energy_per_ev);
   }
   for (auto &[name, values] : global_) {
     const auto extra = evaluation.extras.find(name);
@@ -102,21 +112,29 @@ void ModelOutputs::store(const ModelGraph &graph, const nvalchemi::Evaluation &e
       throw std::runtime_error("output '" + name + "': got " +
                                std::to_string(extra->second.values.size()) + " values, expected " +
                                std::to_string(values.size()) + " as the model card says");
+    if (read_.count(name) && !all_finite(extra->second.values))
+      throw std::runtime_error("output '" + name +
+                               "' is not finite. Look for what the model "
+                               "divides by, or do not ask for it");
     std::copy(extra->second.values.begin(), extra->second.values.end(), values.begin());
   }
 }
 
 /* ---------------------------------------------------------------------- */
 
-void ModelOutputs::store_one(PerAtom &output, const ModelGraph &graph,
+void ModelOutputs::store_one(const std::string &name, PerAtom &output, const ModelGraph &graph,
                              const std::vector<double> &rows, int nlocal, double factor)
 {
   const std::int64_t width = output.width;
   if (static_cast<std::int64_t>(rows.size()) != graph.n_owned() * width)
-    throw std::runtime_error("per-atom output: got " + std::to_string(rows.size()) +
+    throw std::runtime_error("per-atom output '" + name + "': got " + std::to_string(rows.size()) +
                              " values for " + std::to_string(graph.n_owned()) +
                              " atoms, expected a width of " + std::to_string(width) +
                              " as the model card says");
+  if (!all_finite(rows))
+    throw std::runtime_error("per-atom output '" + name +
+                             "' is not finite. Look for what the model " +
+                             "divides by, or do not ask for it");
   output.values.assign(nlocal * width, 0.0);
   output.pointers.resize(nlocal);
   for (int i = 0; i < nlocal; ++i) output.pointers[i] = output.values.data() + i * width;

@@ -10,6 +10,7 @@
 #include "model_graph.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,8 @@ class ModelOutputs {
 
   bool wants_energies() const;
 
-  // take over one evaluation; throws std::runtime_error if an output has another width than declared
+  // take over one evaluation; throws std::runtime_error if an output has another width than
+  // declared, or if one that somebody asks for is not finite
 
   void store(const ModelGraph &graph, const nvalchemi::Evaluation &evaluation, int nlocal,
              double energy_per_ev);
@@ -54,11 +56,12 @@ class ModelOutputs {
     std::vector<double *> pointers;    // (nlocal,)
   };
 
-  void store_one(PerAtom &output, const ModelGraph &graph, const std::vector<double> &rows,
-                 int nlocal, double factor);
+  void store_one(const std::string &name, PerAtom &output, const ModelGraph &graph,
+                 const std::vector<double> &rows, int nlocal, double factor);
 
   std::map<std::string, PerAtom> per_atom_;
   std::map<std::string, std::vector<double>> global_;
+  std::set<std::string> read_;    // of the global ones
 };
 
 }    // namespace LAMMPS_NS

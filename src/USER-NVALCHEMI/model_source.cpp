@@ -117,6 +117,7 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
 {
   int me;
   NVALCHEMI_MPI(MPI_Comm_rank(comm, &me));
+  keep_freed_memory();
 
   SessionOptions session;
   session.path = share_path(comm, path);

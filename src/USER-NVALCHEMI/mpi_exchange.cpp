@@ -91,6 +91,8 @@ void MpiExchange::set_plan(HaloPlan plan)
 {
   if (fault_ == Fault::WrongOwner && !plan.send_rows.empty())
     plan.send_rows[0] = (plan.send_rows[0] + 1) % plan.owned_rows;
+  if (fault_ == Fault::SwapRows && plan.send_rows.size() > 1)
+    std::swap(plan.send_rows.front(), plan.send_rows.back());
   transport_.set_plan(std::move(plan));
   gpu_plan_is_old_ = true;
 }
@@ -158,7 +160,10 @@ HaloComm MpiExchange::possible_way(HaloComm wanted, int device)
   RankOutcome outcome;
   outcome.failure = mine.empty() ? mpi_device_problem() : mine;
   const std::string no_device = agree_on_failure(communicator(), outcome);
-  if (no_device.empty() && wanted != HaloComm::Nccl) return HaloComm::MpiDevice;
+  if (no_device.empty() && wanted == HaloComm::MpiDevice) return HaloComm::MpiDevice;
+
+  // never mpi/device unasked: libraries have said that they take GPU memory, and crashed
+
   if (wanted == HaloComm::Auto) return HaloComm::Mpi;
   throw std::runtime_error(std::string("keyword halo_comm: got ") + halo_comm_name(wanted) +
                            ", expected auto or mpi, because " +
@@ -373,6 +378,16 @@ bool MpiExchange::nothing_to_move() const
 
 /* ---------------------------------------------------------------------- */
 
+void MpiExchange::round_halo(const RowBlock &rows) const
+{
+  if (rows.type != ElementType::Float64) return;
+  auto *const values = static_cast<double *>(rows.data);
+  for (std::int64_t k = owned_rows() * rows.width; k < rows.rows * rows.width; ++k)
+    values[k] = static_cast<float>(values[k]);
+}
+
+/* ---------------------------------------------------------------------- */
+
 void MpiExchange::forward(const RowBlock &rows)
 {
   const Stopwatch stopwatch(seconds_);
@@ -380,6 +395,8 @@ void MpiExchange::forward(const RowBlock &rows)
   enter({Kind::Forward, rows.width, rows.type}, rows,
         double(transport_.plan().send_rows.size()) * row_bytes);
   if (planted(Fault::DropForward) && is_first_forward()) return;
+  die_if(fault_, Fault::DieInExchange, 3);
+  if (planted(Fault::DropLater) && !is_first_forward()) return;
   if (nothing_to_move()) return;
   if (GpuRows *gpu = gpu_rows(rows)) return forward_on_gpu(*gpu, rows);
 
@@ -397,6 +414,7 @@ void MpiExchange::forward(const RowBlock &rows)
     transport_.reverse(host, true);
     transport_.forward(data, row_bytes);
   });
+  if (planted(Fault::RoundRows)) round_halo(host);
   if (rows.cuda_device >= 0)
     staging_.copy_to_device(static_cast<char *>(rows.data) + owned_bytes, data + owned_bytes,
                             all_bytes - owned_bytes, rows.cuda_device);
@@ -438,7 +456,7 @@ void MpiExchange::system_sum(const RowBlock &values)
   require_floating_point(values);
   const std::int64_t count = values.rows * values.width;
   enter({Kind::SystemSum, count}, values, ranks() > 1 ? count * sizeof(double) : 0.0);
-  if (ranks() == 1) return;
+  if (ranks() == 1 || planted(Fault::SkipSum)) return;
 
   const std::size_t bytes = count * element_size(values.type);
   void *host = values.data;

@@ -49,6 +49,10 @@ class MpiExchange final : public HaloExchange {
   void choose_way(HaloComm wanted, int device);
   std::string transport_name() const;
 
+  // where rows of the model are: the number of a GPU, -1 for host memory
+
+  int row_device() const { return device_; }
+
   // the cudaStream_t that orders work on rows in GPU memory; null: the device's default stream
 
   void use_stream(void *cuda_stream);
@@ -86,6 +90,7 @@ class MpiExchange final : public HaloExchange {
   bool planted(Fault fault) const { return schedule_ && fault_ == fault; }
   bool is_first_forward() const;
   bool follows_reverse() const;
+  void round_halo(const RowBlock &rows) const;
   bool nothing_to_move() const;
   GpuRows *gpu_rows(const RowBlock &rows);
   HaloComm possible_way(HaloComm wanted, int device);

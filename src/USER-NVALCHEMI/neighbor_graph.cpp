@@ -87,8 +87,13 @@ void NeighborGraph::place_ghosts(const std::vector<std::int64_t> &rows, std::int
 void NeighborGraph::fill_rows(const AtomView &atoms, std::int64_t count)
 {
   const double scale = settings_.angstrom_per_length;
+  const bool charged = settings_.wants_charges && atoms.q;
   for (std::int64_t row = 0; row < count; ++row) {
     const int i = atom_of_row_[row];
+
+    // as LAMMPS's own styles do: whoever changes charges brings those of ghosts up to date
+
+    if (charged) charge_[row] = i < 0 ? 0.0 : atoms.q[i];
     if (i < 0) {    // no edge leads there
       species_[row] = 0;
       for (int k = 0; k < 3; ++k) position_[3 * row + k] = 0.0;
@@ -107,6 +112,8 @@ void NeighborGraph::replicate(const AtomView &atoms, nvalchemi::HaloExchange &ex
   fill_rows(atoms, n_owned_);
   exchange.forward({species_.data(), total, 1, nvalchemi::ElementType::Int64, -1});
   exchange.forward({position_.data(), total, 3, nvalchemi::ElementType::Float64, -1});
+  if (settings_.wants_charges && atoms.q)
+    exchange.forward({charge_.data(), total, 1, nvalchemi::ElementType::Float64, -1});
 }
 
 /* ---------------------------------------------------------------------- */
@@ -118,12 +125,7 @@ void NeighborGraph::update_rows(const AtomView &atoms)
     if (species_[row] < 0) refuse_type(atom_of_row_[row] < 0 ? 0 : atoms.type[atom_of_row_[row]]);
   graph_.species = species_.data();
   graph_.position = position_.data();
-
-  // as LAMMPS's own styles do: whoever changes charges brings those of ghosts up to date
-
-  if (!settings_.wants_charges || !atoms.q) return;
-  for (std::int64_t row = 0; row < graph_.n_rows; ++row) charge_[row] = atoms.q[atom_of_row_[row]];
-  graph_.charge = charge_.data();
+  if (settings_.wants_charges && atoms.q) graph_.charge = charge_.data();
 }
 
 /* ---------------------------------------------------------------------- */

@@ -23,7 +23,6 @@ class NeighborGraph final : public ModelGraph {
   std::int64_t first_not_finite(const nvalchemi::Evaluation &evaluation) const override;
   double memory_usage() const override;
   HostEdges edges_on_host() const override;
-  bool looks_at_view() const override { return true; }
   bool keeps_far_rows() const override { return true; }
   void replicate(const AtomView &atoms, nvalchemi::HaloExchange &exchange) override;
 

@@ -218,11 +218,20 @@ void NeighborGraphKokkos<DeviceType>::place_ghosts(const std::vector<std::int64_
   grow_to(cell_shift_, 3 * std::int64_t(n_candidates_));
 }
 
+/* ---------------------------------------------------------------------- */
+
+template <class DeviceType> typename NeighborGraphKokkos<DeviceType>::Positions
+NeighborGraphKokkos<DeviceType>::positions(const AtomView &atoms) const
+{
+  if (atoms.displaced) return upload_positions<Positions>(atoms.x, nall_);
+  return atom_.k_x.template view<DeviceType>();
+}
+
 /* ----------------------------------------------------------------------
    types are read anew: Monte Carlo fixes swap them between steps
 ------------------------------------------------------------------------- */
 
-template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_rows(const AtomView &)
+template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_rows(const AtomView &atoms)
 {
   describe_space<DeviceType>(graph_);
   const double scale = settings_.angstrom_per_length;
@@ -230,7 +239,7 @@ template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_rows(co
   const auto species_of_type = d_species_of_type_;
   const auto species = species_;
   const auto position = position_;
-  const auto x = atom_.k_x.template view<DeviceType>();
+  const auto x = positions(atoms);
   const auto type = atom_.k_type.template view<DeviceType>();
   int unmapped = 0;
   Kokkos::parallel_reduce(
@@ -258,7 +267,8 @@ template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_rows(co
    count and fill in one pass: a scan sees each candidate twice
 ------------------------------------------------------------------------- */
 
-template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_edges(const AtomView &)
+template <class DeviceType>
+void NeighborGraphKokkos<DeviceType>::update_edges(const AtomView &atoms)
 {
   const double scale = settings_.angstrom_per_length;
   const double cutoff_squared = settings_.cutoff * settings_.cutoff;
@@ -273,7 +283,7 @@ template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_edges(c
   const auto receiver = receiver_;
   const auto sender = sender_;
   const auto vector = vector_;
-  const auto x = atom_.k_x.template view<DeviceType>();
+  const auto x = positions(atoms);
   int count = 0;
   Kokkos::parallel_scan(
       "nvalchemi::update_edges", Range<DeviceType>(0, n_candidates + 1),

@@ -43,7 +43,6 @@ template <class DeviceType> class NeighborGraphKokkos final : public ModelGraph 
   std::int64_t first_not_finite(const nvalchemi::Evaluation &evaluation) const override;
   void show_atoms() const override;
   HostEdges edges_on_host() const override;
-  bool looks_at_view() const override { return false; }
   double memory_usage() const override;
 
   int nlocal() const { return nlocal_; }
@@ -75,7 +74,10 @@ template <class DeviceType> class NeighborGraphKokkos final : public ModelGraph 
   void fill_senders(SenderLists<DeviceType> &lists, int targets, bool by_row) const;
 
  private:
+  using Positions = typename ArrayTypes<DeviceType>::t_x_array;
+
   void find_used_ghosts();
+  Positions positions(const AtomView &atoms) const;
 
   AtomKokkos &atom_;
   Values<int> d_species_of_type_;

@@ -18,11 +18,13 @@
 #include "atom.h"
 #include "citeme.h"
 #include "comm.h"
+#include "compute.h"
 #include "domain.h"
 #include "error.h"
 #include "force.h"
 #include "lammps.h"
 #include "memory.h"
+#include "modify.h"
 #include "neigh_list.h"
 #include "neighbor.h"
 #include "platform.h"
@@ -32,6 +34,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <limits>
 
 #include "potentials/session.hpp"
 
@@ -161,6 +164,7 @@ void PairNvalchemi::coeff(int narg, char **arg)
     if (impl->fault != nvalchemi::Fault::None) options.graphs = nvalchemi::GraphUse::No;
     impl->session =
         nvalchemi::load_model(world, path, options, impl->threads, impl->source, warnings);
+    nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInLoad);
     impl->exchange->choose_way(impl->options.halo_comm,
                                nvalchemi::gpu_number(impl->session->device_name()));
     if (comm->me == 0 && impl->options.verbose > 1)
@@ -249,14 +253,26 @@ void PairNvalchemi::evaluate_and_add()
   if (impl->report_pending) report_setup();
 }
 
+/* ----------------------------------------------------------------------
+   LAMMPS asks for the virial for its own compute thermo_press whether
+   thermo_style prints it or not. It becomes NaN where there is none.
+------------------------------------------------------------------------- */
+
+bool PairNvalchemi::only_default_pressure() const
+{
+  for (const Compute *compute : modify->get_compute_list())
+    if (compute->pressflag && strcmp(compute->id, "thermo_press") != 0) return false;
+  return true;
+}
+
 /* ---------------------------------------------------------------------- */
 
 void PairNvalchemi::refuse_unavailable()
 {
   std::string problem;
   try {
-    check_available(impl->session->card(),
-                    {vflag_global != 0, vflag_atom || cvflag_atom, eflag_atom != 0});
+    check_available(impl->session->card(), {vflag_global != 0 && !only_default_pressure(),
+                                            vflag_atom || cvflag_atom, eflag_atom != 0});
   } catch (const std::exception &refusal) {
     problem = refusal.what();
   }
@@ -304,6 +320,7 @@ void PairNvalchemi::rebuild_rows()
   });
   stop_together(outcome);
 
+  nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInRows, 3);
   const MPI_Comm comm_of_rows = impl->exchange->communicator();
   const std::int64_t n_owned = impl->graph->n_owned();
   if (impl->graph->settings().all_rows) {
@@ -350,12 +367,14 @@ Evaluation PairNvalchemi::evaluate()
     if (graph.cuda_device < 0 && !model_on_host()) graph.results_stay = false;
     exchange.use_stream(graph.cuda_stream);
     graph_done = platform::walltime();
+    nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInModel);
     const nvalchemi::OpenMPThreads guard(impl->threads);
     try {
       evaluation = impl->session->evaluate(graph, exchange, edge_moments);
     } catch (const nvalchemi::NotFiniteError &found) {
       energy_not_finite(*impl->graph, found, *atom);
     }
+    plant_in(evaluation, impl->fault);
     evaluation.replayed ? exchange.forget_evaluation() : exchange.end_evaluation();
     check_finite(*impl->graph, evaluation, *atom);
     impl->outputs.store(*impl->graph, evaluation, atom->nlocal, 1.0 / impl->units.ev_per_energy);
@@ -405,6 +424,8 @@ void PairNvalchemi::accumulate(const Evaluation &evaluation)
   targets.record_virials =
       impl->recording && impl->session->card().forces == nvalchemi::ForceSource::EdgeVectors;
   impl->contribution->add(evaluation, *impl->exchange, atom->nlocal, targets);
+  if (vflag_global && !gives_virial(impl->session->card()))
+    std::fill_n(virial, 6, std::numeric_limits<double>::quiet_NaN());
   impl->times.accumulate += platform::walltime() - start;
 }
 
@@ -418,81 +439,4 @@ void PairNvalchemi::stop_together(const nvalchemi::RankOutcome &outcome)
   if (failure.empty()) return;
   if (impl->failure_listener) impl->failure_listener(failure);
   error->all(FLERR, PREFIX + failure);
-}
-
-/* ---------------------------------------------------------------------- */
-
-void *PairNvalchemi::extract(const char *name, int &dimension)
-{
-  return impl->outputs.find_global(name, dimension);
-}
-
-/* ---------------------------------------------------------------------- */
-
-void *PairNvalchemi::extract_peratom(const char *name, int &columns)
-{
-  return impl->outputs.find_per_atom(name, columns);
-}
-
-/* ---------------------------------------------------------------------- */
-
-double PairNvalchemi::memory_usage()
-{
-  return Pair::memory_usage() + impl->graph->memory_usage() + impl->outputs.memory_usage();
-}
-
-/* ---------------------------------------------------------------------- */
-
-void PairNvalchemi::record_contribution(bool enable)
-{
-  impl->recording = enable;
-}
-
-/* ---------------------------------------------------------------------- */
-
-const NvalchemiContribution &PairNvalchemi::contribution() const
-{
-  return impl->record;
-}
-
-/* ---------------------------------------------------------------------- */
-
-NvalchemiParts PairNvalchemi::parts()
-{
-  return {*impl->session, impl->source, *impl->graph, *impl->exchange};
-}
-
-/* ---------------------------------------------------------------------- */
-
-void PairNvalchemi::on_failure(std::function<void(const std::string &)> listener)
-{
-  impl->failure_listener = std::move(listener);
-}
-
-/* ---------------------------------------------------------------------- */
-
-bool PairNvalchemi::model_on_host() const
-{
-  return impl->session->device_name() == "cpu";
-}
-
-/* ---------------------------------------------------------------------- */
-
-int PairNvalchemi::model_species(int itype) const
-{
-  return impl->species_of_type[itype];
-}
-
-/* ---------------------------------------------------------------------- */
-
-double PairNvalchemi::angstrom_per_length() const
-{
-  return impl->units.angstrom_per_length;
-}
-
-/* ---------------------------------------------------------------------- */
-
-double PairNvalchemi::ev_per_energy() const
-{
-  return impl->units.ev_per_energy;
 }

@@ -20,11 +20,12 @@ PairStyle(nvalchemi,PairNvalchemi);
 #include <string>
 #include <vector>
 
+#include "potentials/whole_system.hpp"
+
 namespace nvalchemi {
 class MpiExchange;
 class Session;
 struct ModelSource;
-struct Evaluation;
 struct RankOutcome;
 }    // namespace nvalchemi
 
@@ -44,6 +45,11 @@ struct NvalchemiContribution {
   std::vector<double>
       virials;    // (nlocal, 6), half of each edge's to either end; empty for models
                   // that are no function of edge vectors
+
+  // further declared outputs, in the model's units: per atom (nlocal, width), 0 for atoms of
+  // unmapped types; of the system what this rank has. The same keys on all ranks.
+
+  nvalchemi::ExtraOutputs outputs;
 };
 
 // what one instance works with, for who checks it; valid after pair_coeff
@@ -117,6 +123,7 @@ class PairNvalchemi : public Pair {
 
   void allocate();
   void refuse_unavailable();
+  bool only_default_pressure() const;
   void rebuild_rows();
   nvalchemi::Evaluation evaluate();
   void accumulate(const nvalchemi::Evaluation &);

@@ -7,9 +7,12 @@
 #include "pair_nvalchemi.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <exception>
 #include <fstream>
 #include <stdexcept>
+#include <utility>
 
 #include "potentials/session.hpp"
 #include "potentials/validator/trace_report.hpp"
@@ -24,12 +27,16 @@ namespace {
 
 void write_file(const std::string &path, const std::string &text)
 {
+  errno = 0;
   std::ofstream file(path, std::ios::binary);
+  const bool opened = file.is_open();
   file << text;
   file.close();
   if (!file)
-    throw std::runtime_error("keyword report: " + path +
-                             " cannot be written; check that its folder exists");
+    throw std::runtime_error("keyword report: " + path + " cannot be written (" +
+                             std::strerror(errno) + "); " +
+                             (opened ? "what is there is not complete. Make room for it"
+                                     : "check that its folder exists"));
 }
 
 // run minus reference
@@ -51,6 +58,7 @@ nvalchemi::ErrorMap map_errors(const GatheredSystem &gathered,
   auto map = nvalchemi::map_errors(whole, gathered.decomposed, placed, run.quantities[1].tolerance,
                                    run.quantities[2].tolerance);
   for (auto &atom : map.worst) atom.atom = gathered.atoms.ids[atom.atom];
+  for (auto &pair : map.force_pairs) pair.atom = gathered.atoms.ids[pair.atom];
   return map;
 }
 
@@ -59,7 +67,10 @@ nvalchemi::ErrorMap map_errors(const GatheredSystem &gathered,
 void name_atoms(const GatheredSystem &gathered, DecomposedRun &run)
 {
   for (auto &quantity : run.quantities)
-    if (quantity.worst >= 0) quantity.worst = gathered.atoms.ids[quantity.worst];
+    if (quantity.worst >= 0) {
+      quantity.rank = gathered.atoms.owners[quantity.worst];
+      quantity.worst = gathered.atoms.ids[quantity.worst];
+    }
 }
 
 }    // namespace
@@ -85,6 +96,7 @@ Judgement RunJudge::judge(PairNvalchemi *pair, const GatheredSystem &gathered, J
   }
   judgement.verdict = make_verdict(gathered, run);
   name_atoms(gathered, run);
+  judgement.further = further_outputs(run);
 
   std::string next;
   try {
@@ -112,6 +124,7 @@ void RunJudge::compare(PairNvalchemi *pair, const GatheredSystem &gathered, Judg
     const auto other = nvalchemi::evaluate_whole(session, system, /*edge_order=*/1);
     noise_ = nvalchemi::measure_noise(system, whole, other);
     virial_noise_ = nvalchemi::measure_atomic_virial_noise(whole, other);
+    output_noise_ = nvalchemi::measure_extra_noise(whole, other);
   }
   DecomposedRun &run = judged.run;
   const auto deviations =
@@ -121,6 +134,10 @@ void RunJudge::compare(PairNvalchemi *pair, const GatheredSystem &gathered, Judg
   run.quantities.push_back(nvalchemi::compare_atomic_virials(system, whole, gathered.decomposed,
                                                              gathered.in_group, session.precision(),
                                                              virial_noise_, options_.tolerance));
+  for (auto &output :
+       nvalchemi::compare_extras(whole, gathered.decomposed, gathered.in_group, session.precision(),
+                                 output_noise_, options_.tolerance))
+    run.quantities.push_back(std::move(output));
   run.completeness = nvalchemi::check_seen_neighbors(gathered.atoms, card.cutoff);
   run.errors = map_errors(gathered, whole, run, card.cutoff);
   judgement.force_errors = force_errors(whole, gathered.decomposed);

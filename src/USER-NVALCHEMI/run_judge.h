@@ -13,6 +13,7 @@
 #include "potentials/validator/decomposed_run.hpp"
 
 #include <array>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,10 +29,11 @@ struct JudgedRun {
 
 struct Judgement {
   ValidationVerdict verdict;
-  std::string failure;                 // why there is no verdict; empty: there is one
-  std::string text;                    // of the error or warning; empty if all is well
-  std::string page;                    // for the log, beside the table; may be empty
-  std::vector<double> force_errors;    // (n, 3) run minus reference, in the order of ids
+  std::vector<nvalchemi::Deviation> further;    // rows of further outputs, atoms by their ids
+  std::string failure;                          // why there is no verdict; empty: there is one
+  std::string text;                             // of the error or warning; empty if all is well
+  std::string page;                             // for the log, beside the table; may be empty
+  std::vector<double> force_errors;             // (n, 3) run minus reference, in the order of ids
 };
 
 // not collective: for rank 0 alone
@@ -52,9 +54,10 @@ class RunJudge {
 
   const nvalchemi::ValidateOptions &options_;
   int threads_ = 1;
-  std::array<double, 4> noise_ = {};    // measured at set-up
-  double virial_noise_ = 0.0;           // of atomic virials
-  bigint explained_step_ = -1;          // of the failure that was explained since the last set-up
+  std::array<double, 4> noise_ = {};              // measured at set-up
+  double virial_noise_ = 0.0;                     // of atomic virials
+  std::map<std::string, double> output_noise_;    // of further outputs
+  bigint explained_step_ = -1;    // of the failure that was explained since the last set-up
 };
 
 }    // namespace LAMMPS_NS

@@ -106,7 +106,8 @@ std::string describe_model(const ModelCard &card, const ModelFacts &facts,
 }
 
 /* ----------------------------------------------------------------------
-   isotopes pass, hydrogen also with the masses used for long time steps
+   isotopes pass, hydrogen also with the masses used for long time steps;
+   a neighbour in the periodic table does not
 ------------------------------------------------------------------------- */
 
 std::vector<std::string> doubtful_masses(const ModelCard &card, const std::vector<TypeLine> &types)
@@ -118,7 +119,8 @@ std::vector<std::string> doubtful_masses(const ModelCard &card, const std::vecto
     const double weight = atomic_weight(atomic_number(symbol));
     const bool usual = symbol == "H" ? line.mass > 0.9 && line.mass < 4.5
                                      : std::abs(line.mass / weight - 1.0) < 0.15;
-    if (usual) continue;
+    const bool another = std::abs(line.mass - weight) > 0.5 && nearest_element(line.mass) != symbol;
+    if (usual && (!another || symbol == "H")) continue;
     doubts.push_back(format("atom type %d: got mass %g, which is nearest to %s, expected about %g "
                             "of %s. Check the order of the elements in pair_coeff",
                             line.type, line.mass, nearest_element(line.mass).c_str(), weight,

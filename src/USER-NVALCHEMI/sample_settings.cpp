@@ -26,7 +26,7 @@ bool SampleSettings::set(const std::string &keyword, const std::string &value,
 {
   std::int64_t number = 0;
   if (keyword == "sample") {
-    if (!read_count(value, 1, count)) expected = "a whole number of atoms of each rank >= 1";
+    if (!read_count(value, 1, count)) expected = "a whole number of atoms of each stratum >= 1";
   } else if (keyword == "room") {
     if (!read_count(value, 1, room)) expected = "a whole number of atoms around one >= 1";
   } else if (keyword == "force_room") {

@@ -12,11 +12,11 @@
 namespace nvalchemi {
 
 struct SampleSettings {
-  // atoms of each rank; more where it has more strata
+  // atoms of each stratum: a fault in one atom in ten of it is seen with 95 % confidence
 
-  std::int64_t count = 12;
+  std::int64_t count = 30;
 
-  // atoms around one of them, and around all of them together once each stratum has one
+  // atoms around those that are evaluated at once
 
   std::int64_t room = 20000;
 

@@ -14,7 +14,7 @@
 
 namespace LAMMPS_NS {
 
-// Draw `count` of the pair style's atoms in the group on this rank. Strata: atoms with a neighbour
+// Draw `count` of the pair style's atoms in the group from each stratum of this rank. Strata: atoms with a neighbour
 // that another rank owns, for each such rank; with a copy of an atom of this rank; and the others.
 // The same for the same seed, step and atoms, in whatever order. Not collective.
 

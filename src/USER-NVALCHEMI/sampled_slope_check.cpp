@@ -78,24 +78,29 @@ std::vector<double> SampledValidation::energies_at(const double *const *x)
   const auto *atom = lmp_->atom;
   ModelGraph &graph = pair_->parts().graph;
   nvalchemi::MpiExchange &exchange = pair_->parts().exchange;
-  AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, x, atom->type};
+  AtomView atoms{atom->nlocal, atom->nlocal + atom->nghost, x, atom->type, atom->q};
+  atoms.displaced = true;
+  const bool replicates = graph.settings().replicates_geometry;
   std::vector<double> energies;
   nvalchemi::RankOutcome outcome;
+  if (replicates) graph.replicate(atoms, exchange);
   exchange.begin_evaluation(pair_->parts().session.energy_schedule());
   try {
     const nvalchemi::OpenMPThreads guard(threads_);
-    energies = pair_->parts()
-                   .session.evaluate_energies(graph.update(atoms, lmp_->domain->h), exchange)
-                   .atomic_energies;
+    nvalchemi::AtomGraph displaced = graph.update(atoms, lmp_->domain->h);
+    displaced.results_stay = false;
+    exchange.use_stream(displaced.cuda_stream);
+    energies = pair_->parts().session.evaluate_energies(displaced, exchange).atomic_energies;
     exchange.end_evaluation();
-    atoms.x = atom->x;
-    graph.update(atoms, lmp_->domain->h);
   } catch (const std::exception &problem) {
     outcome.failure = problem.what();
     outcome.caused_by_peer = exchange.peer_failed();
     exchange.finish_poisoned();
   }
   agree(outcome);
+  atoms.x = atom->x;
+  if (replicates) graph.replicate(atoms, exchange);
+  graph.update(atoms, lmp_->domain->h);
   return energies;
 }
 
@@ -105,12 +110,6 @@ std::vector<double> SampledValidation::energies_at(const double *const *x)
 
 void SampledValidation::compare_slope(bigint step, SampledVerdict &verdict)
 {
-  if (!pair_->parts().graph.looks_at_view()) {
-    verdict.no_slope =
-        "the positions are in the memory of Kokkos; use pair style nvalchemi without "
-        "the suffix kk for this check";
-    return;
-  }
   const std::string dtype = pair_->parts().session.precision();
   const auto points = nvalchemi::slope_points(dtype);
   const double length = pair_->angstrom_per_length();

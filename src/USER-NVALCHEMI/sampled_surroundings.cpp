@@ -4,8 +4,10 @@
 
 #include "gathered_system.h"
 #include "mpi_check.h"
+#include "model_graph.h"
 #include "mpi_exchange.h"
 #include "pair_nvalchemi.h"
+#include "rank_mail.h"
 
 #include "atom.h"
 #include "lammps.h"
@@ -14,63 +16,24 @@
 #include <climits>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 using namespace LAMMPS_NS;
 
 namespace {
 
-bool by_id(const SurroundingAtom &a, const SurroundingAtom &b)
-{
-  return std::tie(a.tag, a.image[0], a.image[1], a.image[2]) <
-         std::tie(b.tag, b.image[0], b.image[1], b.image[2]);
-}
+// what a rank answers when it has heard how much there is
+
+enum Answer { NOTHING, NEAR, ALL };
 
 int size_of(MPI_Comm comm)
 {
   int nprocs;
   NVALCHEMI_MPI(MPI_Comm_size(comm, &nprocs));
   return nprocs;
-}
-
-// first places of the parts in a buffer, and its whole length at the end
-
-std::vector<int> starts_of(const std::vector<int> &counts)
-{
-  std::vector<int> starts(counts.size() + 1, 0);
-  std::partial_sum(counts.begin(), counts.end(), starts.begin() + 1);
-  return starts;
-}
-
-// one number to and from each rank
-
-std::vector<int> transpose(MPI_Comm comm, const std::vector<int> &mine)
-{
-  std::vector<int> theirs(mine.size());
-  NVALCHEMI_MPI(MPI_Alltoall(mine.data(), 1, MPI_INT, theirs.data(), 1, MPI_INT, comm));
-  return theirs;
-}
-
-std::vector<SurroundingAtom> send_atoms(MPI_Comm comm,
-                                        const std::vector<std::vector<SurroundingAtom>> &for_rank,
-                                        const std::vector<int> &expected)
-{
-  std::vector<int> counts;
-  std::vector<SurroundingAtom> packed;
-  for (const auto &atoms : for_rank) {
-    counts.push_back(static_cast<int>(atoms.size()));
-    packed.insert(packed.end(), atoms.begin(), atoms.end());
-  }
-  const auto from = starts_of(counts), to = starts_of(expected);
-  std::vector<SurroundingAtom> received(to.back());
-  MPI_Datatype record;
-  NVALCHEMI_MPI(MPI_Type_contiguous(sizeof(SurroundingAtom), MPI_BYTE, &record));
-  NVALCHEMI_MPI(MPI_Type_commit(&record));
-  NVALCHEMI_MPI(MPI_Alltoallv(packed.data(), counts.data(), from.data(), record, received.data(),
-                              expected.data(), to.data(), record, comm));
-  NVALCHEMI_MPI(MPI_Type_free(&record));
-  return received;
 }
 
 }    // namespace
@@ -86,11 +49,15 @@ SurroundingsCollector::SurroundingsCollector(LAMMPS *lmp, PairNvalchemi *pair) :
   std::fill(low_, low_ + 3, std::numeric_limits<double>::infinity());
   std::fill(high_, high_ + 3, -std::numeric_limits<double>::infinity());
 
+  std::copy_n(pair->parts().graph.setup_cell(), 9, box_.setup_cell.emplace().begin());
+
   const auto *atom = lmp->atom;
+  has_charges_ = atom->q_flag != 0;
   for (int i = 0; i < atom->nlocal; i++) {
     const int species = pair->model_species(atom->type[i]);
     if (species < 0) continue;
-    SurroundingAtom owned = {atom->tag[i], {0, 0, 0}, species, {0.0, 0.0, 0.0}};
+    SurroundingAtom owned = {atom->tag[i], {0, 0, 0}, species, {0.0, 0.0, 0.0}, 0.0};
+    if (has_charges_) owned.charge = atom->q[i];
     for (int k = 0; k < 3; k++) owned.x[k] = length * atom->x[i][k];
     const auto place = lattice_.fractional({owned.x[0], owned.x[1], owned.x[2]});
     for (int k = 0; k < 3; k++) {
@@ -99,46 +66,72 @@ SurroundingsCollector::SurroundingsCollector(LAMMPS *lmp, PairNvalchemi *pair) :
     }
     owned_.push_back(owned);
   }
+  const auto mine = static_cast<std::int64_t>(owned_.size());
+  NVALCHEMI_MPI(MPI_Allreduce(&mine, &natoms_, 1, MPI_INT64_T, MPI_SUM, comm_));
 }
 
 /* ----------------------------------------------------------------------
-   counts all, keeps as many as the center has room for
+   counts all, keeps as many as the request has room for
 ------------------------------------------------------------------------- */
 
-std::vector<SurroundingAtom> SurroundingsCollector::atoms_near(const Center &center,
+std::vector<SurroundingAtom> SurroundingsCollector::atoms_near(const Center *centers,
+                                                               const Request &request,
                                                                std::int64_t &found) const
 {
   std::vector<SurroundingAtom> near;
   found = 0;
-  if (center.reach < 0.0 || owned_.empty()) return near;
+  if (request.centers == 0 || owned_.empty()) return near;
 
-  // translations that can bring the box around the owned atoms into reach
+  // translations that can bring the box around the owned atoms into reach of each center
 
-  const auto middle = lattice_.fractional({center.x[0], center.x[1], center.x[2]});
-  std::int64_t first[3], last[3];
-  for (int k = 0; k < 3; k++) {
-    const double reach = center.reach / lattice_.height(k);
-    first[k] = std::ceil(middle[k] - reach - high_[k]);
-    last[k] = std::floor(middle[k] + reach - low_[k]);
-    if (lattice_.periodic[k]) continue;
-    first[k] = std::max<std::int64_t>(first[k], 0);
-    last[k] = std::min<std::int64_t>(last[k], 0);
+  struct Range {
+    std::int64_t first[3], last[3];
+  };
+  std::vector<Range> ranges(request.centers);
+  Range all = {{LLONG_MAX, LLONG_MAX, LLONG_MAX}, {LLONG_MIN, LLONG_MIN, LLONG_MIN}};
+  for (int c = 0; c < request.centers; c++) {
+    const double *const x = centers[c].x;
+    const auto middle = lattice_.fractional({x[0], x[1], x[2]});
+    for (int k = 0; k < 3; k++) {
+      const double reach = request.reach / lattice_.height(k);
+      auto &first = ranges[c].first[k], &last = ranges[c].last[k];
+      first = std::ceil(middle[k] - reach - high_[k]);
+      last = std::floor(middle[k] + reach - low_[k]);
+      if (!lattice_.periodic[k]) {
+        first = std::max<std::int64_t>(first, 0);
+        last = std::min<std::int64_t>(last, 0);
+      }
+      all.first[k] = std::min(all.first[k], first);
+      all.last[k] = std::max(all.last[k], last);
+    }
   }
-  const double most = center.reach * center.reach;
+  const double most = request.reach * request.reach;
   nvalchemi::Integer3 image;
-  for (image[0] = first[0]; image[0] <= last[0]; ++image[0])
-    for (image[1] = first[1]; image[1] <= last[1]; ++image[1])
-      for (image[2] = first[2]; image[2] <= last[2]; ++image[2]) {
+  std::vector<const double *> reached;
+  for (image[0] = all.first[0]; image[0] <= all.last[0]; ++image[0])
+    for (image[1] = all.first[1]; image[1] <= all.last[1]; ++image[1])
+      for (image[2] = all.first[2]; image[2] <= all.last[2]; ++image[2]) {
+        reached.clear();
+        for (int c = 0; c < request.centers; c++) {
+          bool inside = true;
+          for (int k = 0; k < 3; k++)
+            inside = inside && ranges[c].first[k] <= image[k] && image[k] <= ranges[c].last[k];
+          if (inside) reached.push_back(centers[c].x);
+        }
+        if (reached.empty()) continue;
         const auto shift = lattice_.translation(image);
         for (const auto &owned : owned_) {
           SurroundingAtom atom = owned;
-          double distance = 0.0;
           for (int k = 0; k < 3; k++) {
             atom.image[k] = static_cast<int>(image[k]);
             atom.x[k] += shift[k];
-            distance += std::pow(atom.x[k] - center.x[k], 2);
           }
-          if (distance <= most && ++found <= center.most) near.push_back(atom);
+          const auto close = [&](const double *x) {
+            const double dx = atom.x[0] - x[0], dy = atom.x[1] - x[1], dz = atom.x[2] - x[2];
+            return dx * dx + dy * dy + dz * dz <= most;
+          };
+          if (std::any_of(reached.begin(), reached.end(), close) && ++found <= request.most)
+            near.push_back(atom);
         }
       }
   return near;
@@ -146,41 +139,72 @@ std::vector<SurroundingAtom> SurroundingsCollector::atoms_near(const Center &cen
 
 /* ---------------------------------------------------------------------- */
 
-nvalchemi::WholeSystem SurroundingsCollector::collect(const Center &mine, std::int64_t &found) const
+nvalchemi::WholeSystem SurroundingsCollector::collect(const std::vector<Center> &mine, double reach,
+                                                      std::int64_t most) const
 {
   const int nprocs = size_of(comm_);
-  std::vector<Center> centers(nprocs);
-  NVALCHEMI_MPI(MPI_Allgather(&mine, sizeof(Center), MPI_BYTE, centers.data(), sizeof(Center),
+  const Request request = {static_cast<int>(mine.size()), reach, most};
+  std::vector<Request> requests(nprocs);
+  NVALCHEMI_MPI(MPI_Allgather(&request, sizeof(Request), MPI_BYTE, requests.data(), sizeof(Request),
                               MPI_BYTE, comm_));
+  std::vector<int> bytes;
+  for (const auto &one : requests) bytes.push_back(one.centers * static_cast<int>(sizeof(Center)));
+  const auto starts = nvalchemi::starts_of(bytes);
+  std::vector<Center> centers(starts.back() / sizeof(Center));
+  NVALCHEMI_MPI(MPI_Allgatherv(mine.data(), request.centers * static_cast<int>(sizeof(Center)),
+                               MPI_BYTE, centers.data(), bytes.data(), starts.data(), MPI_BYTE,
+                               comm_));
+
   std::vector<std::vector<SurroundingAtom>> for_rank;
   std::vector<int> counts;
-  for (const auto &center : centers) {
+  for (int rank = 0; rank < nprocs; rank++) {
     std::int64_t near = 0;
-    for_rank.push_back(atoms_near(center, near));
+    for_rank.push_back(
+        atoms_near(centers.data() + starts[rank] / sizeof(Center), requests[rank], near));
     counts.push_back(static_cast<int>(std::min<std::int64_t>(near, INT_MAX)));
   }
 
   // whoever would get too much says so before it is sent
 
-  auto expected = transpose(comm_, counts);
-  found = std::accumulate(expected.begin(), expected.end(), std::int64_t(0));
-  if (found > mine.most) expected.assign(nprocs, 0);
-  const auto wanted = transpose(comm_, expected);
-  for (int rank = 0; rank < nprocs; rank++)
-    if (wanted[rank] == 0) for_rank[rank].clear();
-  auto atoms = send_atoms(comm_, for_rank, expected);
+  const auto expected = nvalchemi::transpose(comm_, counts);
+  const auto found = std::accumulate(expected.begin(), expected.end(), std::int64_t(0));
+  const bool whole = found > natoms_ && natoms_ <= most;
+  const int answer = whole ? ALL : found > most ? NOTHING : NEAR;
+  const auto wanted = nvalchemi::transpose(comm_, std::vector<int>(nprocs, answer));
+  for (int rank = 0; rank < nprocs; rank++) {
+    if (wanted[rank] == NOTHING) for_rank[rank].clear();
+    if (wanted[rank] == ALL) for_rank[rank] = owned_;
+  }
+  std::vector<SurroundingAtom> atoms;
+  for (const auto &from : nvalchemi::deliver(comm_, for_rank))
+    atoms.insert(atoms.end(), from.begin(), from.end());
+  return in_order(std::move(atoms), mine, whole);
+}
 
-  std::sort(atoms.begin(), atoms.end(), by_id);
-  const auto center = std::find_if(atoms.begin(), atoms.end(), [&](const SurroundingAtom &atom) {
-    return atom.tag == mine.tag && !atom.image[0] && !atom.image[1] && !atom.image[2];
+/* ---------------------------------------------------------------------- */
+
+nvalchemi::WholeSystem SurroundingsCollector::in_order(std::vector<SurroundingAtom> atoms,
+                                                       const std::vector<Center> &centers,
+                                                       bool whole) const
+{
+  std::map<std::int64_t, std::size_t> rank_of_center;
+  for (std::size_t c = 0; c < centers.size(); c++) rank_of_center[centers[c].tag] = c;
+  const auto order = [&](const SurroundingAtom &atom) {
+    const auto found = rank_of_center.find(atom.tag);
+    const bool is_center =
+        found != rank_of_center.end() && !atom.image[0] && !atom.image[1] && !atom.image[2];
+    return std::make_tuple(is_center ? found->second : centers.size(), atom.tag, atom.image[0],
+                           atom.image[1], atom.image[2]);
+  };
+  std::sort(atoms.begin(), atoms.end(), [&](const SurroundingAtom &a, const SurroundingAtom &b) {
+    return order(a) < order(b);
   });
-  if (center != atoms.end()) std::rotate(atoms.begin(), center, center + 1);
-
   nvalchemi::WholeSystem surroundings = box_;
-  std::fill(surroundings.periodic, surroundings.periodic + 3, false);
+  if (!whole) std::fill(surroundings.periodic, surroundings.periodic + 3, false);
   for (const auto &atom : atoms) {
     surroundings.species.push_back(atom.species);
     surroundings.positions.insert(surroundings.positions.end(), atom.x, atom.x + 3);
+    if (has_charges_) surroundings.charges.push_back(atom.charge);
   }
   return surroundings;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* -*- c++ -*- ----------------------------------------------------------
-   The atoms around a sampled atom, from the ranks that own them. LAMMPS's
-   ghosts and lists have no part in it, and no rank holds more than the
-   surroundings of one of its own atoms at a time.
+   The atoms around sampled atoms, from the ranks that own them. LAMMPS's
+   ghosts and lists have no part in it, and no rank holds more of them than
+   it has room for.
 ------------------------------------------------------------------------- */
 
 #ifndef LMP_SAMPLED_SURROUNDINGS_H
@@ -20,20 +20,19 @@
 
 namespace LAMMPS_NS {
 
-// whose surroundings a rank wants
+// an atom whose surroundings a rank wants
 
 struct Center {
   std::int64_t tag = 0;
-  double x[3] = {0.0};      // Angstrom, where its owner has it
-  double reach = -1.0;      // Angstrom; negative: none wanted
-  std::int64_t most = 0;    // atoms that it has room for
+  double x[3] = {0.0};    // Angstrom, where its owner has it
 };
 
 struct SurroundingAtom {
   std::int64_t tag;
   int image[3];    // lattice translations from where its owner has it
   int species;
-  double x[3];    // Angstrom, in that image
+  double x[3];      // Angstrom, in that image
+  double charge;    // e; 0 where the atom style has none
 };
 
 class SurroundingsCollector {
@@ -42,19 +41,34 @@ class SurroundingsCollector {
 
   SurroundingsCollector(class LAMMPS *, class PairNvalchemi *);
 
-  // the atoms and images within the reach of this rank's center, which comes first, then by id;
-  // no periodic directions. Empty if none are wanted or if there are more than there is room for.
-  // Collective; `found`: how many there are.
+  // the atoms and images within `reach` (Angstrom) of any of this rank's centers, which come first
+  // in their order, then by id; no periodic directions. Where that is more than the system has
+  // atoms, the system itself, with its periodic directions. Empty if there are no centers, or if
+  // there are more than `most` atoms. Collective.
 
-  nvalchemi::WholeSystem collect(const Center &mine, std::int64_t &found) const;
+  nvalchemi::WholeSystem collect(const std::vector<Center> &mine, double reach,
+                                 std::int64_t most) const;
 
  private:
-  std::vector<SurroundingAtom> atoms_near(const Center &center, std::int64_t &found) const;
+  // what a rank wants, without its centers
+
+  struct Request {
+    int centers = 0;
+    double reach = 0.0;
+    std::int64_t most = 0;
+  };
+
+  std::vector<SurroundingAtom> atoms_near(const Center *centers, const Request &request,
+                                          std::int64_t &found) const;
+  nvalchemi::WholeSystem in_order(std::vector<SurroundingAtom> atoms,
+                                  const std::vector<Center> &centers, bool whole) const;
 
   MPI_Comm comm_;
   nvalchemi::WholeSystem box_;    // without atoms
   nvalchemi::Lattice lattice_;
   std::vector<SurroundingAtom> owned_;
+  std::int64_t natoms_ = 0;    // of all ranks
+  bool has_charges_ = false;
   double low_[3] = {0.0}, high_[3] = {0.0};    // of the owned atoms, in lattice vectors
 };
 

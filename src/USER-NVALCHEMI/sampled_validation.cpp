@@ -2,12 +2,14 @@
 
 #include "sampled_validation.h"
 
+#include "exchange_check.h"
 #include "gathered_system.h"
 #include "mpi_check.h"
 #include "mpi_exchange.h"
 #include "model_graph.h"
 #include "node_share.h"
 #include "pair_nvalchemi.h"
+#include "rank_mail.h"
 #include "sampled_atoms.h"
 
 #include "atom.h"
@@ -62,9 +64,11 @@ SampledVerdict SampledValidation::check(bool first)
   const bigint step = lmp_->update->ntimestep;
   SampledVerdict verdict;
   verdict.natoms = count_mapped_atoms(lmp_, pair_);
-  verdict.plan = check_plan(lmp_, pair_);
+  std::string failure;
+  verdict.plan = check_exchange(lmp_, pair_, failure);
+  if (!failure.empty()) throw std::runtime_error(failure);
 
-  auto choice = sample_atoms(lmp_, pair_, groupbit_, settings_.seed, step, settings_.count);
+  const auto choice = sample_atoms(lmp_, pair_, groupbit_, settings_.seed, step, settings_.count);
   const SurroundingsCollector collector(lmp_, pair_);
   if (first || !reach_known_) find_reach(collector, choice);
   verdict.hops = reach_.hops;
@@ -82,23 +86,27 @@ SampledVerdict SampledValidation::check(bool first)
 
 /* ---------------------------------------------------------------------- */
 
-Center SampledValidation::center_at(std::int64_t row, int hops, std::int64_t most) const
+nvalchemi::WholeSystem SampledValidation::around(const SurroundingsCollector &collector,
+                                                 const Rows &rows, int hops,
+                                                 std::int64_t most) const
 {
-  const int i = pair_->parts().graph.atom_of_row(row);
-  Center center;
-  center.tag = lmp_->atom->tag[i];
-  for (int k = 0; k < 3; k++) center.x[k] = lmp_->atom->x[i][k] * pair_->angstrom_per_length();
-  center.reach = hops * pair_->parts().session.card().cutoff;
-  center.most = most;
-  return center;
+  std::vector<Center> centers;
+  for (const auto row : rows) {
+    const int i = pair_->parts().graph.atom_of_row(row);
+    Center center;
+    center.tag = lmp_->atom->tag[i];
+    for (int k = 0; k < 3; k++) center.x[k] = lmp_->atom->x[i][k] * pair_->angstrom_per_length();
+    centers.push_back(center);
+  }
+  return collector.collect(centers, hops * pair_->parts().session.card().cutoff, most);
 }
 
 /* ---------------------------------------------------------------------- */
 
 nvalchemi::Cluster SampledValidation::cut(const nvalchemi::WholeSystem &surroundings,
-                                          int hops) const
+                                          std::int64_t centers, int hops) const
 {
-  return nvalchemi::cut_cluster(surroundings, pair_->parts().session.card().cutoff, hops,
+  return nvalchemi::cut_cluster(surroundings, centers, pair_->parts().session.card().cutoff, hops,
                                 reach_.sums_over_senders);
 }
 
@@ -120,18 +128,14 @@ void SampledValidation::find_reach(const SurroundingsCollector &collector,
   reach_known_ = true;
   no_reach_.clear();
   beyond_reach_ = -1.0;
-  noise_known_ = false;
   force_noise_ = 0.0;
   if (reach_.endless)
     no_reach_ = "the model sums over the whole system, so that no part of it is enough";
 
   const int most_hops = reach_.hops + MOST_MORE_HOPS;
   while (no_reach_.empty()) {
-    Center center;
-    if (!choice.rows.empty())
-      center = center_at(choice.rows[0].row, reach_.hops + 1, settings_.room);
-    std::int64_t found = 0;
-    const auto surroundings = collector.collect(center, found);
+    const Rows first(choice.rows.begin(), choice.rows.begin() + !choice.rows.empty());
+    const auto surroundings = around(collector, first, reach_.hops + 1, settings_.room);
     double change = -1.0, scale = 1.0;
     try {
       if (surroundings.size() > 0) change = change_beyond(surroundings, scale);
@@ -160,95 +164,97 @@ double SampledValidation::change_beyond(const nvalchemi::WholeSystem &surroundin
 {
   const nvalchemi::OpenMPThreads guard(threads_);
   auto &session = pair_->parts().session;
-  const auto cluster = cut(surroundings, reach_.hops);
-  const double energy = nvalchemi::energy_of_first(session, cluster);
-  energy_noise_ = std::fabs(nvalchemi::energy_of_first(session, cluster, OTHER_ORDER) - energy);
+  const auto energy_of = [&](const nvalchemi::Cluster &cluster, std::uint64_t order) {
+    return nvalchemi::energies_of_centers(session, cluster, order)[0];
+  };
+  const auto cluster = cut(surroundings, 1, reach_.hops);
+  const double energy = energy_of(cluster, 0);
+  energy_noise_ = std::fabs(energy_of(cluster, OTHER_ORDER) - energy);
   scale = std::max(1.0, std::fabs(energy));
-  return std::fabs(nvalchemi::energy_of_first(session, cut(surroundings, reach_.hops + 1)) -
-                   energy);
+  return std::fabs(energy_of(cut(surroundings, 1, reach_.hops + 1), 0) - energy);
 }
 
 /* ---------------------------------------------------------------------- */
 
-SampledValidation::Sample
-SampledValidation::energy_sample(std::int64_t row, const nvalchemi::WholeSystem &surroundings,
-                                 SampledQuantity &quantity) const
+void SampledValidation::add_energies(const Rows &rows, const nvalchemi::WholeSystem &surroundings,
+                                     SampledQuantity &quantity, std::vector<Sample> &samples) const
 {
   const nvalchemi::OpenMPThreads guard(threads_);
-  const int i = pair_->parts().graph.atom_of_row(row);
-  const auto cluster = cut(surroundings, reach_.hops);
+  const auto cluster = cut(surroundings, static_cast<std::int64_t>(rows.size()), reach_.hops);
   quantity.largest_cluster = std::max(quantity.largest_cluster, cluster.atoms.size());
-
-  Sample sample;
-  sample.tag = lmp_->atom->tag[i];
-  sample.reference = {nvalchemi::energy_of_first(pair_->parts().session, cluster)};
-  sample.found = {pair_->contribution().atomic_energies[i] * pair_->ev_per_energy()};
-  sample.terms = std::max(1.0, std::fabs(sample.reference[0]));
-  return sample;
-}
-
-/* ---------------------------------------------------------------------- */
-
-SampledValidation::Sample
-SampledValidation::force_sample(std::int64_t row, const nvalchemi::WholeSystem &surroundings,
-                                SampledQuantity &quantity)
-{
-  const nvalchemi::OpenMPThreads guard(threads_);
-  const int i = pair_->parts().graph.atom_of_row(row);
-  const auto cluster = cut(surroundings, 2 * reach_.hops);
-  quantity.largest_cluster = std::max(quantity.largest_cluster, cluster.atoms.size());
-
-  Sample sample;
-  sample.tag = lmp_->atom->tag[i];
-  const auto force = nvalchemi::force_on_first(pair_->parts().session, cluster);
-  sample.reference.assign(force.forces.begin(), force.forces.end());
-  sample.terms = force.terms;
-  const double unit = pair_->ev_per_energy() / pair_->angstrom_per_length();
-  for (int k = 0; k < 3; k++)
-    sample.found.push_back(pair_->contribution().forces[3 * i + k] * unit);
-  if (!noise_known_) {
-    const auto other = nvalchemi::force_on_first(pair_->parts().session, cluster, OTHER_ORDER);
-    force_noise_ = distance(sample.reference, {other.forces.begin(), other.forces.end()});
-    noise_known_ = true;
+  const auto energies = nvalchemi::energies_of_centers(pair_->parts().session, cluster);
+  for (std::size_t k = 0; k < rows.size(); k++) {
+    const int i = pair_->parts().graph.atom_of_row(rows[k]);
+    Sample sample;
+    sample.tag = lmp_->atom->tag[i];
+    sample.reference = {energies[k]};
+    sample.found = {pair_->contribution().atomic_energies[i] * pair_->ev_per_energy()};
+    sample.terms = std::max(1.0, std::fabs(energies[k]));
+    samples.push_back(sample);
   }
-  return sample;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void SampledValidation::add_forces(const Rows &rows, const nvalchemi::WholeSystem &surroundings,
+                                   SampledQuantity &quantity, std::vector<Sample> &samples)
+{
+  const nvalchemi::OpenMPThreads guard(threads_);
+  auto &session = pair_->parts().session;
+  const auto cluster = cut(surroundings, static_cast<std::int64_t>(rows.size()), 2 * reach_.hops);
+  quantity.largest_cluster = std::max(quantity.largest_cluster, cluster.atoms.size());
+  const auto found = nvalchemi::forces_on_centers(session, cluster);
+  if (force_noise_ == 0.0)
+    force_noise_ =
+        distance(found.forces, nvalchemi::forces_on_centers(session, cluster, OTHER_ORDER).forces);
+  const double unit = pair_->ev_per_energy() / pair_->angstrom_per_length();
+  for (std::size_t k = 0; k < rows.size(); k++) {
+    const int i = pair_->parts().graph.atom_of_row(rows[k]);
+    Sample sample;
+    sample.tag = lmp_->atom->tag[i];
+    sample.reference.assign(&found.forces[3 * k], &found.forces[3 * k] + 3);
+    sample.terms = found.terms;
+    for (int axis = 0; axis < 3; axis++)
+      sample.found.push_back(pair_->contribution().forces[3 * i + axis] * unit);
+    samples.push_back(sample);
+  }
 }
 
 /* ----------------------------------------------------------------------
-   one sampled atom of each rank after the other, one of each stratum first
+   all sampled atoms of a rank at once, or as many as there is room for
 ------------------------------------------------------------------------- */
 
 void SampledValidation::compare_energies(const SurroundingsCollector &collector,
-                                         nvalchemi::SampleChoice &choice, SampledVerdict &verdict)
+                                         const nvalchemi::SampleChoice &choice,
+                                         SampledVerdict &verdict)
 {
   auto &quantity = verdict.energies;
   std::vector<Sample> samples;
-  std::int64_t skipped = 0, used = 0;
-  const auto rounds = static_cast<std::size_t>(largest_of(choice.rows.size()));
-  for (std::size_t k = 0; k < rounds; k++) {
-    const bool mine = k < choice.rows.size();
-    Center center;
-    if (mine && (k < choice.strata.size() || used < settings_.room))
-      center = center_at(choice.rows[k].row, reach_.hops, settings_.room);
-    std::int64_t found = 0;
-    const auto surroundings = collector.collect(center, found);
-    used += surroundings.size();
+  Rows skipped;
+  std::size_t next = 0, batch = choice.rows.size();
+  while (largest_of(next < choice.rows.size()) > 0.0) {
+    const auto count = std::min(batch, choice.rows.size() - next);
+    const auto from = choice.rows.begin() + static_cast<std::ptrdiff_t>(next);
+    const Rows rows(from, from + static_cast<std::ptrdiff_t>(count));
+    const auto surroundings = around(collector, rows, reach_.hops, settings_.room);
+    const bool has_room = surroundings.size() > 0;
     std::string failure;
     try {
-      if (surroundings.size() > 0)
-        samples.push_back(energy_sample(choice.rows[k].row, surroundings, quantity));
+      if (has_room) add_energies(rows, surroundings, quantity, samples);
     } catch (const std::exception &problem) {
       failure = problem.what();
     }
     agree({failure});
-    if (!mine || surroundings.size() > 0) continue;
-    ++skipped;
-    for (auto &stratum : choice.strata)
-      if (stratum.neighbor == choice.rows[k].neighbor) --stratum.sampled;
+    if (!has_room && count > 1) {
+      batch = (count + 1) / 2;
+      continue;
+    }
+    if (!has_room) skipped.insert(skipped.end(), rows.begin(), rows.end());
+    next += count;
   }
-  quantity.skipped = sum_of(skipped);
+  quantity.skipped = sum_of(skipped.size());
   judge(quantity, ENERGIES, samples, energy_noise_);
-  count_strata(choice.strata, verdict);
+  count_strata(choice, skipped, verdict);
   if (quantity.atoms == 0)
     quantity.not_compared =
         fmt::format("more than {} atoms within {} steps of an atom; raise keyword room",
@@ -256,7 +262,7 @@ void SampledValidation::compare_energies(const SurroundingsCollector &collector,
 }
 
 /* ----------------------------------------------------------------------
-   as many sampled atoms as there is room for, in their order
+   the first sampled atoms of a rank, as many as there is room for
 ------------------------------------------------------------------------- */
 
 void SampledValidation::compare_forces(const SurroundingsCollector &collector,
@@ -265,24 +271,22 @@ void SampledValidation::compare_forces(const SurroundingsCollector &collector,
 {
   auto &quantity = verdict.forces;
   std::vector<Sample> samples;
-  std::int64_t room = settings_.force_room;
-  bool goes_on = room > 0;
-  for (std::size_t k = 0; largest_of(goes_on && k < choice.rows.size()) > 0.0; k++) {
-    goes_on = goes_on && k < choice.rows.size();
-    Center center;
-    if (goes_on) center = center_at(choice.rows[k].row, 2 * reach_.hops, room);
-    std::int64_t found = 0;
-    const auto surroundings = collector.collect(center, found);
-    room -= found;
-    goes_on = goes_on && room > 0;
+  Rows rows;
+  if (settings_.force_room > 0) rows = choice.rows;
+  while (largest_of(!rows.empty()) > 0.0) {
+    const auto surroundings = around(collector, rows, 2 * reach_.hops, settings_.force_room);
+    const bool has_room = surroundings.size() > 0;
     std::string failure;
     try {
-      if (surroundings.size() > 0)
-        samples.push_back(force_sample(choice.rows[k].row, surroundings, quantity));
+      if (has_room) add_forces(rows, surroundings, quantity, samples);
     } catch (const std::exception &problem) {
       failure = problem.what();
     }
     agree({failure});
+    if (has_room || rows.size() == 1)
+      rows.clear();
+    else
+      rows.resize((rows.size() + 1) / 2);
   }
   judge(quantity, FORCES, samples, largest_of(force_noise_));
   if (quantity.atoms == 0)
@@ -329,18 +333,21 @@ void SampledValidation::judge(SampledQuantity &quantity, int kind,
 
 /* ---------------------------------------------------------------------- */
 
-void SampledValidation::count_strata(const std::vector<nvalchemi::StratumCount> &strata,
+void SampledValidation::count_strata(const nvalchemi::SampleChoice &choice, const Rows &skipped,
                                      SampledVerdict &verdict) const
 {
+  std::vector<std::vector<StratumReached>> mine(lmp_->comm->nprocs);
   double bound = 0.0;
-  std::int64_t fewest = INT32_MAX;
-  for (const auto &stratum : strata) {
-    bound = std::max(bound, nvalchemi::bound_on_wrong(stratum.rows, stratum.sampled));
-    fewest = std::min(fewest, stratum.sampled);
+  for (const auto &stratum : choice.strata) {
+    StratumReached reached = {me_, stratum.neighbor, stratum.rows, 0};
+    for (const auto row : stratum.drawn)
+      reached.sampled += std::find(skipped.begin(), skipped.end(), row) == skipped.end() ? 1 : 0;
+    bound = std::max(bound, nvalchemi::bound_on_wrong(reached.rows, reached.sampled));
+    mine[0].push_back(reached);
   }
-  verdict.strata = sum_of(strata.size());
-  verdict.fewest_sampled = -static_cast<std::int64_t>(largest_of(-static_cast<double>(fewest)));
   verdict.stratum_bound = largest_of(bound);
+  for (const auto &from : nvalchemi::deliver(comm_, mine))
+    verdict.strata.insert(verdict.strata.end(), from.begin(), from.end());
 }
 
 /* ---------------------------------------------------------------------- */

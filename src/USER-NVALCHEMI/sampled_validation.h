@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* -*- c++ -*- ----------------------------------------------------------
-   Validation without gathering the system: the halo plan as a whole, the
-   energies of a few atoms of each stratum alone, the forces of fewer, and
-   all forces along one random direction.
+   Validation without gathering the system: the exchange as a whole, the
+   energies of some atoms of each stratum with their surroundings alone, the
+   forces of fewer, and all forces along one random direction.
 ------------------------------------------------------------------------- */
 
 #ifndef LMP_SAMPLED_VALIDATION_H
@@ -36,25 +36,30 @@ class SampledValidation {
   SampledVerdict check(bool first);
 
  private:
-  // what the archive says about a sampled atom alone, and what the run said
+  // what the archive says about a sampled atom, and what the run said
 
   struct Sample {
     std::vector<double> reference, found;
     double terms = 0.0;    // size of what the reference is summed from
     tagint tag = 0;
   };
+  using Rows = std::vector<std::int64_t>;
 
-  Center center_at(std::int64_t row, int hops, std::int64_t most) const;
-  nvalchemi::Cluster cut(const nvalchemi::WholeSystem &, int hops) const;
-  Sample energy_sample(std::int64_t row, const nvalchemi::WholeSystem &, SampledQuantity &) const;
-  Sample force_sample(std::int64_t row, const nvalchemi::WholeSystem &, SampledQuantity &);
+  nvalchemi::WholeSystem around(const SurroundingsCollector &, const Rows &, int hops,
+                                std::int64_t most) const;
+  nvalchemi::Cluster cut(const nvalchemi::WholeSystem &, std::int64_t centers, int hops) const;
+  void add_energies(const Rows &, const nvalchemi::WholeSystem &, SampledQuantity &,
+                    std::vector<Sample> &) const;
+  void add_forces(const Rows &, const nvalchemi::WholeSystem &, SampledQuantity &,
+                  std::vector<Sample> &);
   void find_reach(const SurroundingsCollector &, const nvalchemi::SampleChoice &);
   double change_beyond(const nvalchemi::WholeSystem &, double &scale);
-  void compare_energies(const SurroundingsCollector &, nvalchemi::SampleChoice &, SampledVerdict &);
+  void compare_energies(const SurroundingsCollector &, const nvalchemi::SampleChoice &,
+                        SampledVerdict &);
   void compare_forces(const SurroundingsCollector &, const nvalchemi::SampleChoice &,
                       SampledVerdict &);
   void judge(SampledQuantity &, int kind, const std::vector<Sample> &, double noise) const;
-  void count_strata(const std::vector<nvalchemi::StratumCount> &, SampledVerdict &) const;
+  void count_strata(const nvalchemi::SampleChoice &, const Rows &skipped, SampledVerdict &) const;
   void compare_slope(bigint step, SampledVerdict &);
   std::vector<double> energies_at(const double *const *x);
   void agree(const nvalchemi::RankOutcome &) const;
@@ -72,7 +77,6 @@ class SampledValidation {
   nvalchemi::Reach reach_;
   bool reach_known_ = false;
   std::string no_reach_;    // why nothing can be evaluated alone; empty if it can
-  bool noise_known_ = false;
   double beyond_reach_ = -1.0, energy_noise_ = 0.0, force_noise_ = 0.0;
 };
 

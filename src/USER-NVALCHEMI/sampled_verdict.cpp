@@ -6,11 +6,14 @@
 
 #include "potentials/validator/sampled_choice.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace LAMMPS_NS;
 
 namespace {
+
+constexpr std::size_t SHOWN_STRATA = 16;
 
 const char *verdict_word(bool passed)
 {
@@ -29,8 +32,8 @@ std::string quantity_line(const char *name, const char *unit, const SampledQuant
   if (!quantity.not_compared.empty())
     return fmt::format("  {}: not compared: {}\n", name, quantity.not_compared);
   auto text =
-      fmt::format("  {}: {} atoms, each alone with the atoms within {} step{} (at most {} of "
-                  "them): largest {:.4e} {}, difference {:.4e} (tolerance {:.4e}){}: {}\n",
+      fmt::format("  {}: {} atoms, with the atoms within {} step{} of them and no others (at most "
+                  "{} together): largest {:.4e} {}, difference {:.4e} (tolerance {:.4e}){}: {}\n",
                   name, quantity.atoms, steps, steps == 1 ? "" : "s", quantity.largest_cluster,
                   quantity.largest, unit, quantity.difference, quantity.tolerance, place(quantity),
                   verdict_word(quantity.passed()));
@@ -39,17 +42,43 @@ std::string quantity_line(const char *name, const char *unit, const SampledQuant
   return text;
 }
 
+std::string name_of(const StratumReached &stratum)
+{
+  if (stratum.neighbor == nvalchemi::kInterior)
+    return fmt::format("rank {} beside no other", stratum.rank);
+  if (stratum.neighbor == stratum.rank)
+    return fmt::format("rank {} beside its own images", stratum.rank);
+  return fmt::format("rank {} beside rank {}", stratum.rank, stratum.neighbor);
+}
+
+double bound_of(const StratumReached &stratum)
+{
+  return nvalchemi::bound_on_wrong(stratum.rows, stratum.sampled);
+}
+
+// the worst first
+
 std::string strata_lines(const SampledVerdict &verdict)
 {
   const auto &energies = verdict.energies;
   if (!energies.not_compared.empty()) return "";
+  auto strata = verdict.strata;
+  std::stable_sort(strata.begin(), strata.end(),
+                   [](const auto &a, const auto &b) { return bound_of(a) > bound_of(b); });
   auto text = fmt::format(
-      "    {} strata (a rank's atoms beside one other rank, or beside none), at least {} atom{} of "
-      "each; if none differs, fewer than 3/K = {:.2g} of all atoms do, and fewer than {:.2g} of "
-      "any "
-      "stratum (95 % confidence)\n",
-      verdict.strata, verdict.fewest_sampled, verdict.fewest_sampled == 1 ? "" : "s",
-      nvalchemi::bound_on_wrong(verdict.natoms, energies.atoms), verdict.stratum_bound);
+      "    if none differs, fewer than 3/K = {:.2g} of all atoms do, and fewer than {:.2g} of any "
+      "stratum (95 % confidence); {} strata:\n",
+      nvalchemi::bound_on_wrong(verdict.natoms, energies.atoms), verdict.stratum_bound,
+      strata.size());
+  for (std::size_t k = 0; k < std::min(SHOWN_STRATA, strata.size()); k++) {
+    text += fmt::format("    {}: K = {} of {} atoms; ", name_of(strata[k]), strata[k].sampled,
+                        strata[k].rows);
+    text += bound_of(strata[k]) == 0.0 ? "a fault in any of them would be seen\n"
+                                       : fmt::format("a fault in {:.3g} % of them would be seen\n",
+                                                     100.0 * bound_of(strata[k]));
+  }
+  if (strata.size() > SHOWN_STRATA)
+    text += fmt::format("    {} more, none worse than these\n", strata.size() - SHOWN_STRATA);
   text += fmt::format("    one step is {:g} Angstrom at most", verdict.cutoff);
   if (verdict.beyond_reach >= 0.0)
     text += fmt::format("; one step more changes an energy by {:.4e} eV", verdict.beyond_reach);
@@ -105,10 +134,10 @@ std::string LAMMPS_NS::sampled_report(const SampledVerdict &verdict, const std::
                   "({:.3g} s)\n",
                   fix_id, step, verdict.natoms, nprocs, nprocs == 1 ? "" : "s", verdict.seconds);
   text +=
-      fmt::format("  exchanges: all {} halo rows of all ranks, by atom id and position, forward "
+      fmt::format("  exchanges: all {} halo rows of all ranks, by atom id, forward "
                   "and back: {} wrong: {}\n",
-                  verdict.plan.halo_rows, verdict.plan.wrong, verdict_word(verdict.plan.passed()));
-  if (!verdict.plan.passed()) text += "    first: " + verdict.plan.first + "\n";
+                  verdict.plan.halo_rows, verdict.plan.wrong(), verdict_word(verdict.plan.good));
+  if (!verdict.plan.good) text += "    first: " + verdict.plan.first + "\n";
   text += quantity_line("atomic energies", "eV", verdict.energies, verdict.hops);
   text += strata_lines(verdict);
   text += quantity_line("forces", "eV/A", verdict.forces, 2 * verdict.hops);
@@ -132,9 +161,9 @@ std::string LAMMPS_NS::sampled_report(const SampledVerdict &verdict, const std::
 std::string LAMMPS_NS::describe_sampled_differences(const SampledVerdict &verdict)
 {
   std::string text = "the decomposed run differs from the undecomposed model where it was sampled:";
-  if (!verdict.plan.passed())
+  if (!verdict.plan.good)
     text += fmt::format(" exchanges between ranks deliver {} wrong rows (first: {}),",
-                        verdict.plan.wrong, verdict.plan.first);
+                        verdict.plan.wrong(), verdict.plan.first);
   const auto add = [&](const char *name, const char *unit, const SampledQuantity &quantity) {
     if (quantity.passed()) return;
     text += fmt::format(" {} by {:.4g} {} (expected at most {:.4g}{}),", name, quantity.difference,

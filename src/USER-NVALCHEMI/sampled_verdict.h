@@ -7,13 +7,15 @@
 #ifndef LMP_SAMPLED_VERDICT_H
 #define LMP_SAMPLED_VERDICT_H
 
-#include "plan_check.h"
 #include "validation_verdict.h"
 
 #include "lmptype.h"
 
+#include "potentials/validator/partition_checks.hpp"
+
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace LAMMPS_NS {
 
@@ -33,8 +35,16 @@ struct SampledQuantity {
   bool passed() const { return !not_compared.empty() || difference <= tolerance; }
 };
 
+// a stratum: atoms of a rank beside one other rank (or its own images), or beside none
+
+struct StratumReached {
+  int rank;
+  int neighbor;    // nvalchemi::kInterior: none
+  std::int64_t rows, sampled;
+};
+
 struct SampledVerdict {
-  PlanVerdict plan;
+  nvalchemi::PlanCheck plan;
   SampledQuantity energies, forces;
 
   // how far energies reach, and what one step more would change; negative: not tried
@@ -43,10 +53,8 @@ struct SampledVerdict {
   double cutoff = 0.0;
   double beyond_reach = -1.0;
 
-  // pairs of a rank and a neighbour (or its interior)
-
-  std::int64_t strata = 0, fewest_sampled = 0;
-  double stratum_bound = 1.0;    // on the fraction of wrong atoms, of the worst stratum
+  std::vector<StratumReached> strata;    // of all ranks, on rank 0 alone
+  double stratum_bound = 1.0;            // on the fraction of wrong atoms, of the worst stratum
 
   // dE/dh along one random direction of all atoms
 
@@ -60,7 +68,7 @@ struct SampledVerdict {
   bool slope_passed() const { return !no_slope.empty() || slope_difference() <= slope_tolerance; }
   bool passed() const
   {
-    return plan.passed() && energies.passed() && forces.passed() && slope_passed();
+    return plan.good && energies.passed() && forces.passed() && slope_passed();
   }
 
   // the same as four quantities; of the two checks of forces the one nearer to its tolerance

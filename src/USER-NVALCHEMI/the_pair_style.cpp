@@ -2,7 +2,6 @@
 
 #include "the_pair_style.h"
 
-#include "model_graph.h"
 #include "pair_nvalchemi.h"
 
 #include "error.h"
@@ -19,7 +18,7 @@ PairNvalchemi *LAMMPS_NS::the_pair_style(LAMMPS *lmp, const std::string &who)
   if (!pair)
     lmp->error->all(FLERR, "{}: got pair_style {}, expected nvalchemi, alone or once under hybrid",
                     who, style);
-  if (!pair->parts().graph.looks_at_view())
+  if (pair->kokkosable)
     lmp->error->all(FLERR,
                     "{}: got pair_style {} whose atoms are in Kokkos's memory, expected nvalchemi "
                     "without suffix kk",

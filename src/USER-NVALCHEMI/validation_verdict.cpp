@@ -5,6 +5,7 @@
 #include "fmt/format.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace LAMMPS_NS;
 
@@ -28,7 +29,7 @@ const char *unit_name(int k, bool has_volume)
 
 /* ---------------------------------------------------------------------- */
 
-std::string describe_numbers(const ValidationVerdict &verdict)
+std::string describe_numbers(const ValidationVerdict &verdict, const nvalchemi::DecomposedRun &run)
 {
   std::string text = "the decomposed run differs from the undecomposed model:";
   for (int k = 0; k < ValidationVerdict::QUANTITIES; k++) {
@@ -38,6 +39,17 @@ std::string describe_numbers(const ValidationVerdict &verdict)
                         unit_name(k, verdict.has_volume), verdict.tolerance[k]);
     if (verdict.tag[k])
       text += fmt::format("; largest at atom id {} on rank {}", verdict.tag[k], verdict.owner[k]);
+    text += "),";
+  }
+  for (const auto &output : further_outputs(run)) {
+    if (output.passed()) continue;
+    text += fmt::format(" {} by {:.4g} (expected at most {:.4g}", output.quantity,
+                        output.difference, output.tolerance);
+    if (output.worst >= 0)
+      text += fmt::format("; largest at atom id {}", output.worst);
+    else if (output.rank >= 0)
+      text += "; largest";
+    if (output.rank >= 0) text += fmt::format(" on rank {}", output.rank);
     text += "),";
   }
   text.back() = ';';
@@ -86,7 +98,7 @@ bool ValidationVerdict::numbers_agree() const
 {
   for (int k = 0; k < QUANTITIES; k++)
     if (!passed(k)) return false;
-  return true;
+  return outputs_wrong == 0;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -95,7 +107,8 @@ ValidationVerdict LAMMPS_NS::make_verdict(const GatheredSystem &gathered,
                                           const nvalchemi::DecomposedRun &run)
 {
   ValidationVerdict verdict;
-  for (std::size_t k = 0; k < run.quantities.size(); k++) {
+  const std::size_t named = ValidationVerdict::QUANTITIES;
+  for (std::size_t k = 0; k < std::min(named, run.quantities.size()); k++) {
     const auto &deviation = run.quantities[k];
     verdict.compared[k] = deviation.compared;
     verdict.largest[k] = deviation.largest;
@@ -104,6 +117,13 @@ ValidationVerdict LAMMPS_NS::make_verdict(const GatheredSystem &gathered,
     if (deviation.worst < 0) continue;
     verdict.tag[k] = static_cast<tagint>(gathered.atoms.ids[deviation.worst]);
     verdict.owner[k] = gathered.atoms.owners[deviation.worst];
+  }
+  for (const auto &output : further_outputs(run)) {
+    verdict.outputs++;
+    if (!output.passed()) verdict.outputs_wrong++;
+    const double ratio = output.difference / output.tolerance;
+    if (!(ratio <= verdict.output_ratio) && !std::isnan(verdict.output_ratio))
+      verdict.output_ratio = ratio;
   }
   const bool *periodic = gathered.atoms.system.periodic;
   verdict.has_volume = periodic[0] && periodic[1] && periodic[2];
@@ -116,8 +136,18 @@ ValidationVerdict LAMMPS_NS::make_verdict(const GatheredSystem &gathered,
 
 /* ---------------------------------------------------------------------- */
 
-std::string LAMMPS_NS::verdict_table(const ValidationVerdict &verdict, const std::string &fix_id,
-                                     bigint step, int nprocs)
+std::vector<nvalchemi::Deviation> LAMMPS_NS::further_outputs(const nvalchemi::DecomposedRun &run)
+{
+  const std::size_t named = ValidationVerdict::QUANTITIES;
+  if (run.quantities.size() <= named) return {};
+  return {run.quantities.begin() + named, run.quantities.end()};
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string LAMMPS_NS::verdict_table(const ValidationVerdict &verdict,
+                                     const std::vector<nvalchemi::Deviation> &further,
+                                     const std::string &fix_id, bigint step, int nprocs)
 {
   auto text =
       fmt::format("Validation by fix {} at step {}: {} atoms on {} rank{} against the "
@@ -138,6 +168,12 @@ std::string LAMMPS_NS::verdict_table(const ValidationVerdict &verdict, const std
                         verdict.tag[k] ? std::to_string(verdict.owner[k]) : "-",
                         verdict.passed(k) ? "same" : "DIFFERENT");
   }
+  for (const auto &output : further)
+    text += fmt::format("  {:<23} {:>12.4e}{:>13.4e}{:>12.4e}{:>10}{:>6}  {}\n", output.quantity,
+                        output.largest, output.difference, output.tolerance,
+                        output.worst >= 0 ? std::to_string(output.worst) : "-",
+                        output.rank >= 0 ? std::to_string(output.rank) : "-",
+                        output.passed() ? "same" : "DIFFERENT");
   return text + fmt::format("  neighbours {}, exchange {}\n",
                             verdict.complete ? "complete" : "INCOMPLETE",
                             verdict.exchange_good ? "good" : "WRONG");
@@ -156,7 +192,7 @@ std::string LAMMPS_NS::describe_differences(const ValidationVerdict &verdict,
     text = "the decomposed run agrees with the undecomposed model, but the parts that were played "
            "in one process do not;";
   else
-    text = describe_numbers(verdict) + (run.errors ? describe_errors(*run.errors) : "");
+    text = describe_numbers(verdict, run) + (run.errors ? describe_errors(*run.errors) : "");
   if (!verdict.complete) text += describe_neighbors(run.completeness);
   if (!verdict.exchange_good) text += " the exchange is wrong: " + run.plan.first + ";";
   return text + " do not use these numbers";

@@ -10,6 +10,7 @@
 
 #include <string>
 #include <type_traits>
+#include <vector>
 
 namespace LAMMPS_NS {
 
@@ -33,6 +34,12 @@ struct ValidationVerdict {
   int exchange_good = 1;
   int parts_failed = 0;    // parts that were played in one process differ
 
+  // of the further outputs that the model declares: how many, how many differ, and the largest
+  // difference divided by its tolerance (-1: none was compared)
+
+  int outputs = 0, outputs_wrong = 0;
+  double output_ratio = -1.0;
+
   bool passed(int k) const { return !compared[k] || difference[k] <= tolerance[k]; }
   bool numbers_agree() const;
   bool passed() const { return numbers_agree() && complete && exchange_good && !parts_failed; }
@@ -44,10 +51,15 @@ static_assert(std::is_trivially_copyable_v<ValidationVerdict>);
 
 ValidationVerdict make_verdict(const GatheredSystem &, const nvalchemi::DecomposedRun &);
 
-// the table of the log
+// the table of the log; `further`: the rows of further outputs
 
-std::string verdict_table(const ValidationVerdict &, const std::string &fix_id, bigint step,
-                          int nprocs);
+std::string verdict_table(const ValidationVerdict &,
+                          const std::vector<nvalchemi::Deviation> &further,
+                          const std::string &fix_id, bigint step, int nprocs);
+
+// the rows of a run that follow the quantities above
+
+std::vector<nvalchemi::Deviation> further_outputs(const nvalchemi::DecomposedRun &);
 
 // what failed, where and by how much
 

@@ -41,12 +41,16 @@ def is_elf(path):
     return path.is_file() and not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF"
 
 
+# Needs LibTorch's CUDA library, whose own libraries lie beside it only where there is a GPU to use.
+FOR_GPUS_ALONE = ("libnvalchemi_graphs.so",)
+
+
 def built_binaries():
     return [
         path
         for name in ("bin", "lib", "unittest/bin")
         for path in sorted((BUILD / name).glob("*"))
-        if is_elf(path)
+        if is_elf(path) and path.name not in FOR_GPUS_ALONE
     ]
 
 

@@ -65,3 +65,19 @@ class Exported(unittest.TestCase):
         done = tool("python3", script, *words, "--against", "alone", "--steps", 1)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
+
+    def run_example(self, example, ranks, steps, variables=()):
+        """Run an input of examples/ in the folder; `variables` are further words."""
+        lines = example.read_text().splitlines()
+        lines = [line for line in lines if not line.startswith("plugin load")]
+        (self.folder / example.name).write_text("\n".join(lines) + "\n")
+        words = ["mpiexec", "-n", ranks, "lmp", "-in", example.name, "-var", "steps", steps]
+        run = subprocess.run(
+            [str(word) for word in (*words, *variables, "-log", "none")],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        return run

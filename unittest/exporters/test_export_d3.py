@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from support import EXPORTERS, FIXTURES, REPOSITORY, PluginTools, tool
+from support import EXPORTERS, FIXTURES, REPOSITORY
 
 # isort: split
 from evaluate import evaluate, rattled_rocksalt, structure
+from exported import QUANTITIES, Exported, tool
 
 try:
     import export_d3
@@ -127,7 +128,7 @@ class Smoothness(unittest.TestCase):
         self.assertEqual(dimer(CUTOFF + 1e-4), (0.0, 0.0))
 
 
-class InThePlugin(PluginTools):
+class InThePlugin(Exported):
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
@@ -146,7 +147,7 @@ class InThePlugin(PluginTools):
             found = self.in_plugin(self.folder / "d3.pt", case)
             with self.subTest(case=case):
                 self.assertGreater(np.abs(expected["forces"]).max(), 1e-3)
-                for key in self.QUANTITIES:
+                for key in QUANTITIES:
                     self.assertLess(np.abs(found[key] - np.array(expected[key])).max(), 1e-11)
 
     def test_single_precision(self):

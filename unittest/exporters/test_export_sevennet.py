@@ -14,6 +14,7 @@ from support import EXPORTERS, FIXTURES
 # isort: split
 from card import read_archive
 from evaluate import evaluate, rattled_rocksalt
+from exported import Exported
 
 try:
     import export_sevennet
@@ -33,7 +34,7 @@ def calculator(dtype):
     return export_sevennet.package_calculator(*export_sevennet.load_network("7net-0", dtype), dtype)
 
 
-class OtherCheckpoints(unittest.TestCase):
+class OtherCheckpoints(Exported):
     """The other checkpoints of the wheel, each fidelity of those that have two, and one by path."""
 
     MODELS = (
@@ -67,6 +68,17 @@ class OtherCheckpoints(unittest.TestCase):
             # no two of them are the same model
             self.assertTrue(all(np.abs(ours["forces"] - f).max() > 1e-3 for f in seen))
             seen.append(ours["forces"])
+        self.validate_last(folder, path)
+
+    def validate_last(self, folder, path):
+        """The archive of one fidelity is divided as that of any other SevenNet."""
+        type(self).folder = Path(folder.name)
+        self.write_cases({"nacl8": rattled_rocksalt(repeat=1, seed=11)})
+
+        done = self.validate(path, "nacl8")
+
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("exchanges: 4 forward in the model", done.stdout)
 
 
 class ExportSevenNet(unittest.TestCase):

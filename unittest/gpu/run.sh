@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Tests pair style nvalchemi/kk on a GPU machine: every test case against the numbers of its package, on 1 and 2 ranks
-# (which share a GPU where there is one), and what unittest/mpi/test_kokkos.py says besides.
+# (which share a GPU where there is one), and what unittest/mpi/test_kokkos.py and
+# test_kokkos_gpu.py say besides.
 #
 #   bash unittest/gpu/run.sh [CMake arguments...]
 #
@@ -93,7 +94,10 @@ run_cases() {
 }
 
 run_kokkos_tests() {
-    NVALCHEMI_KOKKOS_GPUS=${gpus} "${NVALCHEMI_PYTHON}" "${NVALCHEMI_REPO}/unittest/mpi/test_kokkos.py" || failures=$((failures + 1))
+    local program
+    for program in test_kokkos test_kokkos_gpu; do
+        NVALCHEMI_KOKKOS_GPUS=${gpus} "${NVALCHEMI_PYTHON}" "${NVALCHEMI_REPO}/unittest/mpi/${program}.py" || failures=$((failures + 1))
+    done
 }
 
 measure() {

@@ -24,6 +24,9 @@ SENDER_SCATTER = """
     h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m)
 """
 
+# Every atom sees the mean over all atoms.
+MEAN_FIELD = LAYER + "    h = h + 0.1 * h.mean(0)\n" + LAYER
+
 # Fails where two atoms are closer than 1.5 Angstrom, on the ranks that see such a pair: row 3
 # of a table with three rows is asked for.
 THROWS_FOR_CLOSE_PAIRS = """

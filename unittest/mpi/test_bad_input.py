@@ -19,13 +19,24 @@ class BadInput(LammpsTest):
         self.structure = self.toy.case("nacl64")[0]
         self.card = json.loads(Path(self.toy.archive).with_suffix(".card.json").read_text())
 
-    def refused(self, texts, coeff=None, style="nvalchemi", ranks=2, lines=("run 0",), **options):
+    def refused(
+        self,
+        texts,
+        coeff=None,
+        style="nvalchemi",
+        ranks=2,
+        lines=("run 0",),
+        environment=None,
+        **options,
+    ):
         coeff = coeff or f'pair_coeff * * "{self.toy.archive}" Na Cl'
         settings = self.toy.settings(
             ranks=ranks, pair_lines=(f"pair_style {style}", coeff), **options
         )
         self.write_structure(self.structure)
-        run = self.run_input(self.script(self.structure, settings, lines), ranks, timeout=60)
+        run = self.run_input(
+            self.script(self.structure, settings, lines), ranks, timeout=60, environment=environment
+        )
         message = " ".join(run.message.split())
         self.assertNotIn(run.status, (0, None), message)
         self.assertLess(run.seconds, SECONDS)
@@ -42,6 +53,12 @@ class BadInput(LammpsTest):
                 card[key] = value
         (self.folder / "changed.card.json").write_text(json.dumps(card))
         self.refused(texts, style="nvalchemi card changed.card.json")
+
+    def test_another_lammps_of_the_same_version(self):
+        self.refused(
+            ["built with headers of another LAMMPS", "'nlocal' is not where they say", "Build the"],
+            environment={"NVALCHEMI_FAULT": "wrong_layout"},
+        )
 
     def test_archive_is_missing(self):
         self.refused(

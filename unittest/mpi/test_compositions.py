@@ -10,6 +10,7 @@ import test_finite_differences
 from installation import find_build_file
 from suite import LONG, LammpsTest, Model, main, model
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "lammps"
 ARCHIVES = tempfile.TemporaryDirectory(prefix="nvalchemi-compositions-")
 # the parts of each composition; SevenNet takes too long for every change
 COMPOSITIONS = (
@@ -38,6 +39,19 @@ def composed(names):
     return Model("_".join(names), str(path), cutoff, exchanges, parts[0].folder), parts
 
 
+@cache
+def wired():
+    """A network that predicts charges, an Ewald sum over them, and a dispersion energy."""
+    dispersion = model("d3bj_pbe")
+    path = Path(ARCHIVES.name) / "wired.pt"
+    parts = [EXAMPLES / "charge_equilibration" / "charge_equilibration.pt"]
+    parts += [EXAMPLES / "coulomb" / "ewald.pt", dispersion.archive]
+    done = compose([*map(str, parts), "-o", str(path)])
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return Model("toy_wired", str(path), 9.0, None, dispersion.folder)
+
+
 def overlay(parts, symbols="Na Cl"):
     lines = ["pair_style hybrid/overlay" + len(parts) * " nvalchemi"]
     for number, part in enumerate(parts, start=1):
@@ -63,6 +77,13 @@ class AgainstOverlay(LammpsTest):
                         {"forward": archive.exchanges, "backward": archive.exchanges},
                     )
 
+    def test_charges_of_one_part_in_another_on_one_to_four_ranks(self):
+        structure, expected = self.numbers(wired(), 1)
+        for ranks in (2, 3, 4):
+            with self.subTest(ranks=ranks):
+                found = self.numbers(wired(), ranks)[1]
+                self.assert_same(found.reference, expected.reference, structure.volume)
+
     def test_another_sum_is_noticed(self):
         archive, parts = composed(COMPOSITIONS[0])
         expected = self.numbers(archive, 1, pair_lines=overlay([*parts, parts[1]]))[1]
@@ -79,6 +100,9 @@ class Slopes(test_finite_differences.FiniteDifferences):
         for names in COMPOSITIONS:
             with self.subTest(names=names):
                 self.check(composed(names)[0], "nacl64", 1)
+
+    def test_forces_hold_the_derivatives_through_charges(self):
+        self.check(wired(), "nacl64", 2)
 
 
 class Tool(LammpsTest):

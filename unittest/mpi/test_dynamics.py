@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Molecular dynamics: conserved energy, the same trajectory on one and two ranks, steady memory."""
-
-import threading
-from pathlib import Path
+"""Molecular dynamics: conserved energy, the same trajectory on one and two ranks."""
 
 import numpy as np
 from simulation import read_thermo, vectors
@@ -67,77 +64,11 @@ class Dynamics(LammpsTest):
             difference = np.max(abs(vectors(two, "xu yu zu") - vectors(one, "xu yu zu")))
             self.assertLessEqual(difference, 1e-10, f"step {one['step']}")
 
-    def test_memory_does_not_grow(self):
-        first, last = 500, 2000
-        settings = self.toy.settings(ranks=2)
-        self.write_structure(self.structure)
-        script = self.script(
-            self.structure,
-            settings,
-            [
-                "velocity all create 300.0 4711",
-                "fix move all nve",
-                "timestep 0.001",
-                "thermo 1000",
-                f"run {first}",
-                'print "1" file reached.first',
-                "shell sleep 1",
-                f"run {last - first}",
-                'print "1" file reached.last',
-                "shell sleep 1",
-            ],
-        )
-        with MemoryWatch(self.folder, ("reached.first", "reached.last")) as watch:
-            self.run_input(script, 2, timeout=1800).require_success()
-        before, after = (watch.seen[name] for name in ("reached.first", "reached.last"))
-        ranks = before.keys() & after.keys()  # what is in one only has been a passing child
-        self.assertEqual(len(ranks), 2)
-        for process in ranks:
-            self.assertLess(after[process], 1.01 * before[process], f"kB of process {process}")
-
     def test_one_rank_holds_no_halo_rows(self):
         for ranks, held in ((1, r"halo 0/0\.0/0;"), (2, r"halo [1-9]")):
             settings = self.toy.settings(ranks=ranks)
             run = self.run_structure(self.structure, settings, ["run 0"])
             self.assertRegex(run.log, held)
-
-
-class MemoryWatch(threading.Thread):
-    """Reads the resident memory of the ranks that run in `folder` when marker files appear."""
-
-    def __init__(self, folder, markers):
-        super().__init__(daemon=True)
-        self.folder, self.markers, self.seen = folder, list(markers), {}
-        self.done = threading.Event()
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.done.set()
-        self.join()
-
-    def run(self):
-        while self.markers and not self.done.wait(0.05):
-            if (self.folder / self.markers[0]).exists():
-                self.seen[self.markers.pop(0)] = self.resident()
-
-    def resident(self):
-        """Process id -> kB, for programs named lmp whose working folder is ours."""
-        found = {}
-        for process in Path("/proc").iterdir():
-            try:
-                if (
-                    process.name.isdigit()
-                    and (process / "cwd").resolve() == self.folder
-                    and (process / "comm").read_text().strip().startswith("lmp")
-                ):
-                    status = (process / "status").read_text()
-                    found[process.name] = int(status.split("VmRSS:")[1].split()[0])
-            except (OSError, IndexError):
-                continue  # the process has just ended
-        return found
 
 
 if __name__ == "__main__":

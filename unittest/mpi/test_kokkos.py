@@ -5,7 +5,6 @@ Needs a LAMMPS with KOKKOS (NVALCHEMI_KOKKOS_LAMMPS) and is skipped without one.
 runs on GPUs, NVALCHEMI_KOKKOS_GPUS says how many, and the numbers are compared within GPU_BAR.
 """
 
-import json
 import os
 import re
 import shutil
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from comparison import kokkos_arguments
-from simulation import RunFailed, read_thermo, vectors
+from simulation import read_thermo, vectors
 from suite import (
     CRYSTALS,
     LONG,
@@ -24,7 +23,6 @@ from suite import (
     model,
     models,
     one_line,
-    scripted_model,
 )
 from test_empty_ranks import CUBE_SYMBOLS, MOLECULE
 
@@ -37,12 +35,6 @@ RANKS = (1, 2, 3, 4) if not GPUS else (1, 2)
 HALF = " -pk kokkos newton on neigh half"
 FULL = " -pk kokkos newton off neigh full"
 SIX = " ".join(f"c_six[{k + 1}]" for k in range(6))
-# how many edges are near is a number on the GPU that the host has to wait for
-WAITS = """
-    k = r < 4.0
-    g = (m * (torch.relu(4.0 - r) ** 3).unsqueeze(-1))[k]
-    h = h + torch.zeros_like(h).index_add(0, i[k], (h[j[k]] @ self.w) * g)
-"""
 NINE = " ".join(f"c_nine[{k + 1}]" for k in range(9))
 
 
@@ -118,6 +110,8 @@ class Variants(KokkosTest):
             self.check(f"{FULL} comm {place}")
         for place in ("device", "host"):
             self.check(f"{HALF} sort {place}")
+        self.check(f"{HALF} comm/pair/forward no comm/pair/reverse no")
+        self.check(f"{FULL} comm/pair/forward no comm/fix/forward no")
 
     def test_names_of_the_style(self):
         for style in ("nvalchemi/kk/device", "nvalchemi/kk/host"):
@@ -154,6 +148,31 @@ class Variants(KokkosTest):
         kokkos = self.kokkos_settings(toy, 2, HALF, pair_lines=lines("nvalchemi/kk"))
         found = self.decomposed(structure, kokkos)
         self.assert_same(found.reference, plain.reference, structure.volume, BAR)
+
+    def test_hybrid_overlay_with_a_pair_potential_of_kokkos_in_both_orders(self):
+        toy = model("toy_index_add")
+        structure = toy.case("nacl64")[0]
+        lj = {"1 1": "0.01 2.5", "1 2": "0.02 2.4", "2 2": "0.03 2.9"}
+
+        def lines(styles, suffix):
+            return (
+                f"pair_style hybrid/overlay {' '.join(styles)}",
+                f'pair_coeff * * nvalchemi{suffix} "{toy.archive}" Na Cl',
+                *(f"pair_coeff {pair} lj/cut{suffix} {value}" for pair, value in lj.items()),
+            )
+
+        device = "device cuda" if GPUS else "device cpu"
+        plain = lines([f"nvalchemi {device}", "lj/cut 6.0"], "")
+        expected = self.decomposed(structure, self.plain_settings(toy, 2, pair_lines=plain))
+        alone = self.decomposed(structure, self.plain_settings(toy, 2)).reference
+        for package in (HALF, FULL):
+            for styles in (["nvalchemi/kk", "lj/cut/kk 6.0"], ["lj/cut/kk 6.0", "nvalchemi/kk"]):
+                settings = self.kokkos_settings(toy, 2, package, pair_lines=lines(styles, "/kk"))
+                found = self.decomposed(structure, settings).reference
+                with self.subTest(package=package, styles=styles):
+                    self.assert_same(found, expected.reference, structure.volume, BAR)
+                    with self.assertRaises(AssertionError):
+                        self.assert_same(found, alone, structure.volume, BAR)
 
 
 class FewAtoms(KokkosTest):
@@ -272,6 +291,27 @@ class Results(KokkosTest):
         self.addCleanup(os.environ.pop, "NVALCHEMI_FAULT", None)
         self.assertTrue(self.validate(3, HALF))
 
+    def test_the_sampled_validator_moves_atoms_where_kokkos_keeps_them(self):
+        archive = model("toy_index_add")
+        settings = self.kokkos_settings(archive, 2)
+        structure = archive.case("nacl64")[0]
+        self.write_structure(structure)
+        lines = [
+            "fix check all nvalchemi/validate mode sampled every 1",
+            "fix move all nve",
+            "run 2",
+        ]
+        script = self.script(structure, settings, lines)
+        for fault, word in (("", "same"), ("swap_edges", "DIFFERENT")):
+            run = self.run_input(
+                script,
+                2,
+                arguments=kokkos_arguments(settings),
+                environment={"NVALCHEMI_FAULT": fault},
+            )
+            self.assertEqual(run.status == 0, not fault, run.message)
+            self.assertRegex(run.log, rf"all forces along one random direction.*: {word}\n")
+
     def test_dynamics_with_new_neighbours(self):
         archive = model("toy_index_add")
         structure = archive.case("nacl64")[0]
@@ -289,124 +329,6 @@ class Results(KokkosTest):
         # rounding grows with time: the trajectories part from each other slowly
         self.assert_close(found["PotEng"], plain["PotEng"], 1e-9)
         self.assertLess(np.ptp(found["TotEng"]), 1e-3 * np.ptp(found["PotEng"]) + 1e-2)
-
-
-class Graphs(KokkosTest):
-    """CUDA graphs: the same numbers as without, for all archives, while edges come and go."""
-
-    LINES = (
-        "velocity all create 600 4711 loop geom",
-        "neigh_modify every 1 delay 0 check yes",
-        "fix move all nve",
-        "compute energy all pe/atom",
-        "thermo_style custom step pe press",
-        "thermo 5",
-        "dump out all custom 5 out.dump id c_energy fx fy fz",
-        "dump_modify out sort id format float %.17g",
-        "run 20",
-    )
-
-    def simulate(self, archive, use, style, device):
-        structure = archive.case("nacl64")[0]
-        if style.endswith("kk"):
-            arguments = f"graphs {use}"
-            settings = self.kokkos_settings(archive, 1, style=style, pair_arguments=arguments)
-            run = self.kokkos_run(structure, settings, self.LINES)
-        else:
-            settings = archive.settings(ranks=1, pair_arguments=f"device {device} graphs {use}")
-            run = self.run_structure(structure, settings, self.LINES)
-        last = self.snapshots("out.dump")[-1]
-        return run.log, read_thermo(run.log)[0], vectors(last, "c_energy fx fy fz")
-
-    def check(self, archive, style, device="cuda"):
-        log, thermo, atoms = self.simulate(archive, "yes", style, device)
-        plain_log, plain_thermo, plain_atoms = self.simulate(archive, "no", style, device)
-        with self.subTest(model=archive.name, style=style):
-            self.assertIn("20 of them replayed a CUDA graph", log)
-            self.assertNotIn("CUDA graph", plain_log)
-            # what rounding makes of 20 steps
-            self.assert_close(thermo["PotEng"], plain_thermo["PotEng"], 1e-9)
-            self.assert_close(thermo["Press"], plain_thermo["Press"], 1e-7)
-            self.assert_close(atoms, plain_atoms, 1e-7)
-
-    def refuse(self, archive, style):
-        with self.assertRaisesRegex(RunFailed, "because the model sees copies of atoms as rows"):
-            self.simulate(archive, "yes", style, "cuda")
-
-    def setUp(self):
-        super().setUp()
-        if not GPUS:
-            self.skipTest("needs a GPU")
-
-    def test_the_host_style_with_the_model_on_the_gpu(self):
-        self.check(model("toy_index_add"), "nvalchemi")
-
-    def test_ranks_that_exchange_rows_do_without(self):
-        archive = model("toy_index_add")
-        structure = archive.case("nacl64")[0]
-        run = self.kokkos_run(structure, self.kokkos_settings(archive, 2), ["run 1"])
-        self.assertIn("no CUDA graph: rows travel between 2 ranks", one_line(run.log))
-        settings = self.kokkos_settings(archive, 2, pair_arguments="graphs yes")
-        arguments = kokkos_arguments(settings)
-        run = self.run_input(self.script(structure, settings, ["run 1"]), 2, arguments=arguments)
-        self.assertIn("keyword graphs: got yes, expected auto or no", one_line(run.message))
-
-    def test_a_model_that_waits_for_the_gpu_does_without(self):
-        archive = scripted_model("waits", WAITS, 0)
-        structure = archive.case("nacl64")[0]
-        run = self.kokkos_run(structure, self.kokkos_settings(archive, 1), ["run 1"])
-        self.assertRegex(one_line(run.log), "no CUDA graph: operator .*captur")
-
-
-def one_archive(archive):
-    raw = json.loads(Path(archive.archive).with_suffix(".card.json").read_text())["rows"] == "raw"
-    return lambda self: (self.refuse if raw else self.check)(archive, "nvalchemi/kk")
-
-
-for each in models() if GPUS else ():
-    setattr(Graphs, f"test_{each.name}", one_archive(each))
-
-
-class Memory(KokkosTest):
-    def test_too_many_atoms_for_the_gpu(self):
-        if not GPUS:
-            self.skipTest("needs a GPU")
-        archive = model("toy_index_add")
-        structure = archive.case("nacl64")[0].repeated((6, 6, 6))
-        os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "per_process_memory_fraction:0.0005"
-        self.addCleanup(os.environ.pop, "PYTORCH_CUDA_ALLOC_CONF", None)
-        for ranks in (1, 2):
-            settings = self.kokkos_settings(archive, ranks)
-            self.write_structure(structure)
-            arguments = kokkos_arguments(settings)
-            script = self.script(structure, settings, ["run 0"])
-            run = self.run_input(script, ranks, arguments=arguments)
-            self.assertNotEqual(run.status, 0)
-            self.assertRegex(
-                one_line(run.message),
-                r"out of GPU memory with \d+ atoms, \d+ halo rows and \d+ edges on this rank.*"
-                r"total capacity of .*Use more GPUs",
-            )
-
-    def test_memory_stays_while_shapes_change(self):
-        if not GPUS:
-            self.skipTest("needs a GPU")
-        archive = model("toy_index_add")
-        structure = archive.case("nacl64")[0]
-        steps = 2000 if LONG else 200
-        lines = [
-            "velocity all create 1500 4711 loop geom",
-            "neigh_modify every 1 delay 0 check yes",
-            "fix move all nve",
-            *[f"run {steps}" for _ in range(5)],
-        ]
-        for use in ("yes", "no"):
-            settings = self.kokkos_settings(archive, 1, pair_arguments=f"graphs {use}")
-            run = self.kokkos_run(structure, settings, lines)
-            used = [float(x) for x in re.findall(r"in use \(min/avg/max\): ([\d.]+)/", run.log)]
-            self.assertEqual(len(used), 5)
-            with self.subTest(graphs=use):
-                self.assertLessEqual(used[-1], used[1] + 0.005, f"GiB in use: {used}")
 
 
 class Choice(KokkosTest):

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "src/USER-NVALCHEMI/fault_injection.h"
 #include "src/USER-NVALCHEMI/halo_plan.h"
 #include "src/USER-NVALCHEMI/mpi_exchange.h"
+#include "src/USER-NVALCHEMI/node_share.h"
 #include "src/USER-NVALCHEMI/rank_agreement.h"
 #include "unittest/mpi/world.hpp"
 
@@ -216,6 +218,33 @@ TEST(MpiExchange, RefusesWaysOfGpusForRowsInHostMemory) {
         EXPECT_EQ(failure_of([&] { exchange.choose_way(way, -1); }),
                   std::string("keyword halo_comm: got ") + halo_comm_name(way) +
                       ", expected auto or mpi, because rank 0: the model runs on the CPU");
+}
+
+/// Each rank in a partition of its own: none may take the place of another.
+TEST(PlaceOnNode, CountsRanksOutsideOfTheCommunicator) {
+    MPI_Comm alone;
+    MPI_Comm_split(MPI_COMM_WORLD, rank_in_world(), 0, &alone);
+    const NodePlace place = place_on_node(alone);
+    MPI_Comm_free(&alone);
+    std::vector<int> places(ranks_in_world());
+    MPI_Allgather(&place.rank, 1, MPI_INT, places.data(), 1, MPI_INT, MPI_COMM_WORLD);
+    std::sort(places.begin(), places.end());
+
+    for (int rank = 0; rank < ranks_in_world(); ++rank) EXPECT_EQ(places[rank], rank);
+    EXPECT_EQ(place.ranks, ranks_in_world());
+    // the MPI may have been told to see no node but the process
+    if (std::getenv("MPIR_CVAR_NOLOCAL") == nullptr) {
+        EXPECT_EQ(place_on_node(MPI_COMM_WORLD).rank, rank_in_world());
+    }
+}
+
+TEST(DeviceAt, DealsOutGpusInTurn) {
+    EXPECT_EQ(device_at(0, 4, "auto"), "cuda:0");
+    EXPECT_EQ(device_at(3, 4, "cuda"), "cuda:3");
+    EXPECT_EQ(device_at(5, 4, "cuda"), "cuda:1");
+    EXPECT_EQ(device_at(5, 1, "cuda"), "cuda");
+    EXPECT_EQ(device_at(1, 4, "cuda:2"), "cuda:2");
+    EXPECT_EQ(device_at(1, 4, "cpu"), "cpu");
 }
 
 TEST(NcclProblem, NamesARankThatSharesItsGpu) {

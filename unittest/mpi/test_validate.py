@@ -16,7 +16,7 @@ from suite import (
     scripted_model,
 )
 
-FIGURES = 17
+FIGURES = 18
 # fault -> what must show it: archives, or bodies of scripted networks that are sensitive to it
 FAULTS = {
     "drop_forward": ("toy_index_add", "mace_rand_f64", "d3bj_pbe", "SENDER_SCATTER"),
@@ -25,6 +25,11 @@ FAULTS = {
     "correct_twice": ("SENDER_SCATTER",),
     "swap_edges": ("toy_index_add", "ACCUMULATING"),
     "wrong_owner": ("toy_index_add", "mace_rand_f64", "SENDER_SCATTER"),
+    "swap_rows": ("toy_index_add", "nequip_rand_f64_energy"),
+    "round_rows": ("toy_index_add",),
+    "drop_later_forward": ("toy_index_add", "sevennet_0_f64"),
+    "skip_sum": ("MEAN_FIELD",),
+    "swap_energies": ("toy_index_add",),
 }
 
 
@@ -36,7 +41,8 @@ class Validate(ValidateTest):
                 run = self.run_fix("", archive=archive, structure=structure).require_success()
                 self.assertIn("64 atoms on 2 ranks against the undecomposed model", run.log)
                 # virials of atoms exist where the model sees edge vectors
-                self.assertEqual(run.log.count("same"), 5 - run.log.count("not compared"))
+                rows = 5 + run.log.count("  output ")
+                self.assertEqual(run.log.count("same"), rows - run.log.count("not compared"))
                 self.assertLessEqual(run.log.count("not compared"), 1)
                 self.assertIn("neighbours complete, exchange good", run.log)
 
@@ -79,6 +85,28 @@ class Validate(ValidateTest):
         run = self.run_fix("", archive=network, environment={"NVALCHEMI_FAULT": "skip_reverse"})
         self.assertIn("forces by", one_line(run.message))
 
+    def test_further_outputs_are_compared_by_atom(self):
+        d3 = model("d3bj_pbe")
+        lines = ["thermo_style custom step f_check[9] f_check[10] f_check[18]", "run 0"]
+        for units in ("metal", "real"):
+            run = self.run_fix("", lines, archive=d3, ranks=3, units=units).require_success()
+            self.assertRegex(run.log, r"(?m)^  output cn .* same$")
+            row = read_thermo(run.log)[0]
+            self.assertTrue(0 <= row["f_check[18]"][0] < 1)
+        run = self.run_fix(
+            "on_failure warn", lines, archive=d3, environment={"NVALCHEMI_FAULT": "mix_outputs"}
+        ).require_success()
+        # nothing else has changed
+        self.assertEqual(re.findall(r"(?m)^  (\S+ \S+) .*DIFFERENT$", run.log), ["output cn"])
+        self.assertRegex(
+            one_line(run.output),
+            r"output cn by \S+ \(expected at most \S+; largest at atom id \d+ on rank [01]\)",
+        )
+        row = read_thermo(run.log)[0]
+        self.assertEqual(row["f_check[9]"][0], 0)
+        self.assertGreater(row["f_check[18]"][0], 1)
+        self.assertEqual(row["f_check[18]"][0], row["f_check[10]"][0])
+
     def test_warns_and_goes_on_if_asked(self):
         run = self.run_fix("on_failure warn", environment={"NVALCHEMI_FAULT": "drop_forward"})
         run.require_success()
@@ -115,6 +143,7 @@ class Validate(ValidateTest):
         self.assertTrue((thermo["f_check[11]"] == 64).all())
         self.assertTrue((thermo["f_check[12]"] > 0).all())
         self.assertEqual(list(thermo["f_check[13]"]), [1, 1, 2, 2, 3, 3])
+        self.assertTrue((thermo["f_check[18]"] == -1).all())
 
     def test_figures_of_a_failure(self):
         run = self.run_fix(
@@ -135,7 +164,7 @@ class Validate(ValidateTest):
         self.assertRegex(
             one_line(run.output),
             "the decomposed run is not sound, although its numbers are those of the undecomposed "
-            "model: the exchange is wrong: rank 0 halo row 0",
+            "model: the exchange is wrong: rank 0: halo row 0",
         )
 
     def test_tolerance_below_rounding_fails(self):
@@ -189,9 +218,9 @@ class Validate(ValidateTest):
             f'pair_coeff * * nvalchemi 1 "{self.toy.archive}" Na Cl',
             f'pair_coeff * * nvalchemi 2 "{d3.archive}" Na Cl',
         )
-        for instance in (1, 2):
+        for instance, rows in ((1, 5), (2, 6)):
             run = self.run_fix(f"instance {instance}", pair_lines=lines).require_success()
-            self.assertEqual(run.log.count("same"), 5)
+            self.assertEqual(run.log.count("same"), rows)
         for words, text in (("", "use keyword instance"), ("instance 3", "got instance 3")):
             run = self.run_fix(words, pair_lines=lines)
             self.assertNotEqual(run.status, 0)
@@ -238,7 +267,10 @@ class Validate(ValidateTest):
             ("world_size two", "world_size: got two, expected a number of virtual ranks"),
             ("report r.json autofix yes", "autofix: got yes, expected no, report or apply"),
             ("autofix apply", "autofix: got no file for the spec that is found, expected keyword"),
-            ("report none/r.json", "report: none/r.json cannot be written; check that its folder"),
+            (
+                "report none/r.json",
+                "report: none/r.json cannot be written (No such file or directory); check",
+            ),
             ("instance 0", "instance: got 0, expected a number >= 1"),
             ("instance 2", "in pair_style nvalchemi; there is 1"),
             ("limit 0", "limit: got 0, expected a whole number of atoms >= 1"),

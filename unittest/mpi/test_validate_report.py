@@ -42,7 +42,11 @@ SYMPTOMS = {
     "no_zero_reverse": "exchange_plan",
     "correct_twice": "exchange_plan",
     "wrong_owner": "exchange_plan",
+    "swap_rows": "exchange_plan",
+    "drop_later_forward": "exchange_plan",
+    "round_rows": "reduced_precision",
     "swap_edges": "incomplete_edges",
+    "swap_energies": "atoms_permuted",
 }
 
 
@@ -209,6 +213,8 @@ class WrongSpec(ReportTest):
                 self.assertEqual(report["layer_divergence"]["operator"], "fused_message::push")
                 proposed = json.loads((self.folder / "check.spec.json").read_text())
                 self.assertEqual(proposed, report["spec"])
+                by_hand = (TRANSFORMER / "graph_transformer.spec.json").read_text()
+                self.assertEqual(proposed, json.loads(by_hand))
                 tool = find_build_file("nvalchemi-spec")
                 done = subprocess.run(
                     [tool, "check", str(self.folder / "check.spec.json")], capture_output=True
@@ -216,6 +222,20 @@ class WrongSpec(ReportTest):
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.run_spec("report again.json", spec="check.spec.json").require_success()
         self.assertTrue(self.report("again.json")["ok"])
+
+    def test_a_fault_of_an_output_of_the_system_is_not_blamed_on_the_spec(self):
+        arguments = f"ops {self.folder / LIBRARY}"
+        run = self.run_fix(
+            "report check.json",
+            archive=self.transformer,
+            pair_arguments=arguments,
+            fault="mix_outputs",
+        )
+        self.fails(run, "Next: Do not change the spec")
+        report = self.report()
+        failed = [q["name"] for q in report["run"]["quantities"] if not q["passed"]]
+        self.assertEqual(failed, ["output electronegativity"])
+        self.assertEqual(report["diagnostics"][0]["symptom"], "run_differs_from_parts")
 
     def test_without_autofix_no_spec_is_proposed(self):
         self.fails(self.run_spec("report check.json"), "Next: Declare scatter_outputs on output 0")
@@ -303,6 +323,17 @@ class ErrorsByAtom(ReportTest):
         largest = [q["difference"] for q in quantities if q["name"] == "forces"]
         self.assert_close([np.abs(errors[:, :3]).max()], largest)
         self.assert_close(errors[:, 3], self.report()["run"]["error_map"]["force_errors"])
+        self.check_both_forces(self.report()["run"], errors)
+
+    def check_both_forces(self, run, errors):
+        """What a parity plot is drawn from."""
+        forces = run["error_map"]["forces"]
+        self.assertEqual(forces["atoms"], run["atom_ids"])
+        decomposed, reference = np.array(forces["decomposed"]), np.array(forces["reference"])
+        np.testing.assert_array_equal(decomposed - reference, errors[:, :3])
+        largest = [q["largest"] for q in run["quantities"] if q["name"] == "forces"]
+        self.assert_close([np.abs(reference).max()], largest)
+        self.assertEqual(forces["face_distances"], run["error_map"]["face_distances"])
 
     def test_stay_with_their_atoms(self):
         _, snapshots = self.dump(
@@ -378,6 +409,12 @@ class Picture(ReportTest):
         )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual((self.folder / "errors.png").read_bytes()[1:4], b"PNG")
+        # a report of too many atoms to list them all
+        report = self.report()
+        report["run"]["error_map"].update(force_errors=None, face_distances=None)
+        (self.folder / "large.json").write_text(json.dumps(report))
+        done = subprocess.run([*program, "large.json", "errors.png"], cwd=self.folder)
+        self.assertEqual(done.returncode, 0)
         done = subprocess.run(
             [*program, str(SCHEMA), "errors.png"], cwd=self.folder, capture_output=True, text=True
         )

@@ -3,13 +3,12 @@
 
 import re
 
-import numpy as np
 import scripted
 from simulation import read_loop_seconds, read_thermo
-from structure import Structure
 from suite import (
     LONG,
     ValidateTest,
+    cluster,
     find_model,
     main,
     models,
@@ -24,11 +23,16 @@ FAULTS = (
     "correct_twice",
     "swap_edges",
     "wrong_owner",
+    "swap_rows",
+    "round_rows",
+    "drop_later_forward",
+    "swap_energies",
 )
+# of these, what changes the energies of at least one atom in ten of a stratum if it changes any
+WIDE = ("drop_forward", "swap_edges", "round_rows", "swap_energies")
 # checks of the report, by the beginnings of their lines
 EXCHANGES, ENERGIES, FORCES, SLOPE = "exchanges", "atomic energies", "forces", "all forces"
 QUICK = "sample 4 force_room 800"
-MEAN_FIELD = "    h = h + 0.1 * h.mean(0)\n" + scripted.LAYER
 
 
 def report(log):
@@ -84,7 +88,7 @@ class ValidateSampled(ValidateTest):
         for name in ("mace_rand_f64", "SENDER_SCATTER"):
             run = self.run_fix("mode sampled sample 2 force_room 3000", archive=find_model(name))
             text = self.assert_passes(run, (EXCHANGES, ENERGIES, FORCES, SLOPE))
-            self.assertRegex(text, r"  forces: \d+ atoms, each alone with .* within 4 steps")
+            self.assertRegex(text, r"  forces: \d+ atoms, with the atoms within 4 steps of them")
 
     def test_box_kinds_and_decompositions(self):
         overlay = (
@@ -108,11 +112,11 @@ class ValidateSampled(ValidateTest):
         network = scripted_model("single", scripted.ACCUMULATING, 2, "float32")
         self.assert_passes(self.run_fix(archive=network))
         run = self.run_fix(archive=network, environment={"NVALCHEMI_FAULT": "skip_reverse"})
-        self.assertEqual(failed_checks(run.log), [EXCHANGES, SLOPE])
+        self.assertEqual(failed_checks(run.log), [EXCHANGES, FORCES, SLOPE])
 
     def test_a_small_limit_forces_sampling(self):
-        run = self.run_fix(f"limit 63 {QUICK}")
-        self.assert_passes(run)
+        run = self.run_fix(f"limit 63 report check.json {QUICK}")
+        self.assertIn("report: none is written", self.assert_passes(run))
         self.assertNotIn("against the undecomposed model", run.log)
         run = self.run_fix(f"limit 64 {QUICK}").require_success()
         self.assertEqual(report(run.log), "")
@@ -122,17 +126,61 @@ class ValidateSampled(ValidateTest):
         text = self.assert_passes(self.run_fix())
         steps = self.toy.exchanges + 1
         self.assertRegex(text, r"exchanges: all [1-9]\d* halo rows of all ranks")
-        self.assertRegex(text, rf"energies: 8 atoms, each alone with .* within {steps} steps")
-        self.assertRegex(text, r"2 strata .* at least 4 atoms of each; .* 3/K = 0.38")
+        # all images within reach would be more than the system has
+        for name, reach in (("energies", steps), ("forces", 2 * steps)):
+            self.assertRegex(text, rf"{name}: 8 atoms, .* {reach} steps .* \(at most 64 together\)")
+        self.assertRegex(
+            text, r"3/K = 0.38 of all atoms do, and fewer than 0.75 of any .* 2 strata"
+        )
+        self.assertIn(
+            "rank 0 beside rank 1: K = 4 of 32 atoms; a fault in 75 % of them would be seen", text
+        )
         self.assertIn("one step is 5 Angstrom at most; one step more changes", text)
-        self.assertIn(f"forces: not compared: more than 800 atoms within {2 * steps} steps", text)
+        text = self.assert_passes(self.run_fix("mode sampled force_room 10"))
+        self.assertIn(f"forces: not compared: more than 10 atoms within {2 * steps} steps", text)
         self.assertIn("taken from the run, not checked", text)
         self.assertIn("not seen: wrong energies of atoms outside of the sample", text)
+
+    def test_surroundings_are_cut_out_of_a_larger_system(self):
+        archive = find_model("SENDER_SCATTER")
+        structure = self.structure.repeated((3, 2, 2))
+        for ranks, words in ((1, "sample 2"), (3, "sample 2"), (2, "sample 6 room 260")):
+            with self.subTest(ranks=ranks, words=words):
+                run = self.run_fix(
+                    f"mode sampled {words}", archive=archive, structure=structure, ranks=ranks
+                )
+                text = self.assert_passes(run)
+                together = int(re.search(r"energies: .* \(at most (\d+) together\)", text).group(1))
+                self.assertLess(together, 600)
+                self.assertGreater(together, 50)
+                self.assertNotIn("left out", text)
+
+    def test_the_default_sample_finds_a_fault_in_one_atom_in_ten(self):
+        archive = find_model("SENDER_SCATTER")
+        structure = self.structure.repeated((3, 2, 2))
+        found = {}
+        for sample in ("", "sample 1"):
+            found[sample] = 0
+            for seed in (1, 2, 3, 4):
+                run = self.run_fix(
+                    f"mode sampled force_room 0 on_failure warn seed {seed} {sample}",
+                    archive=archive,
+                    structure=structure,
+                    environment={"NVALCHEMI_FAULT": "swap_energies"},
+                ).require_success()
+                found[sample] += ENERGIES in failed_checks(run.log)
+                if not sample:
+                    self.assertRegex(
+                        report(run.log),
+                        r"rank 1 beside rank 0: K = 30 of \d{3} atoms; a fault in 10 % of them",
+                    )
+        self.assertEqual(found[""], 4)
+        self.assertLess(found["sample 1"], 4)
 
     def verdicts(self, archive, fault, ranks, structure):
         """What each mode finds wrong; empty: nothing."""
         found = []
-        for words in ("mode gathered", "mode sampled sample 16 force_room 800"):
+        for words in ("mode gathered", "mode sampled force_room 800"):
             run = self.run_fix(
                 f"{words} on_failure warn",
                 ranks=ranks,
@@ -144,6 +192,7 @@ class ValidateSampled(ValidateTest):
                 failed_checks(run.log)
                 if "sampled" in words
                 else re.findall(r"^  (\w+(?: energies)?) .*DIFFERENT", run.log, re.M)
+                + [EXCHANGES] * ("exchange WRONG" in run.log)
             )
         return found
 
@@ -164,6 +213,9 @@ class ValidateSampled(ValidateTest):
                         f"{', '.join(gathered) or 'same'}; sampled: {', '.join(sampled) or 'same'}"
                     )
                     self.assertEqual(bool(sampled), bool(gathered))
+                    self.assertEqual(EXCHANGES in sampled, EXCHANGES in gathered)
+                    if fault in WIDE:
+                        self.assertEqual(ENERGIES in sampled, ENERGIES in gathered)
 
     def test_faults_of_the_plan_are_found_without_sampling(self):
         for fault in ("drop_forward", "skip_reverse", "no_zero_reverse", "wrong_owner"):
@@ -178,19 +230,21 @@ class ValidateSampled(ValidateTest):
                     r"ranks deliver \d+ wrong rows \(first: .*run on one rank",
                 )
 
-    def test_energies_and_slope_find_what_the_plan_cannot_show(self):
+    def test_edges_that_point_the_wrong_way_show_in_every_check(self):
         run = self.run_fix(environment={"NVALCHEMI_FAULT": "swap_edges"})
-        self.assertEqual(failed_checks(run.log), [ENERGIES, SLOPE])
+        self.assertEqual(failed_checks(run.log), [EXCHANGES, ENERGIES, FORCES, SLOPE])
         self.assertRegex(
             one_line(run.message),
-            r"atomic energies by \S+ eV \(expected at most \S+; largest at atom id \d+ on rank "
-            r"[01]\), all forces along a random direction differ from the slope of the energy by",
+            r"\(first: rank 0: an edge from atom \d+ to atom \d+ has another vector than lies "
+            r"between them\), atomic energies by \S+ eV \(expected at most \S+; largest at atom id "
+            r"\d+ on rank [01]\), forces by .* all forces along a random direction differ from the "
+            r"slope of the energy by",
         )
 
     def test_group_selects_the_atoms_that_count(self):
         lines = ["group few id 1:3", "fix few few nvalchemi/validate mode sampled", "run 0"]
         text = self.assert_passes(self.run_fix("on_failure warn", lines))
-        self.assertIn("atomic energies: 3 atoms, each alone", text)
+        self.assertIn("atomic energies: 3 atoms, with the atoms within", text)
 
     def test_sample_follows_from_the_seed(self):
         def worst(seed):
@@ -203,7 +257,7 @@ class ValidateSampled(ValidateTest):
         self.assertNotEqual(worst(5), worst(6))
 
     def test_what_cannot_be_compared_is_said(self):
-        network = scripted_model("mean_field", MEAN_FIELD, None)
+        network = find_model("MEAN_FIELD")
         text = self.assert_passes(self.run_fix(archive=network), (EXCHANGES, SLOPE))
         self.assertEqual(text.count("not compared: the model sums over the whole system"), 2, text)
         text = self.assert_passes(self.run_fix(skin=0.001), (EXCHANGES, ENERGIES))
@@ -248,9 +302,12 @@ class ValidateSampled(ValidateTest):
         self.assert_close(energies[1], energies[0], 1e-14)
 
     def test_failing_reference_stops_all_ranks_with_the_reason(self):
-        crystal = Structure(["Na"] * 4, 5.64 * np.array(scripted.FCC), 5.64 * np.eye(3))
-        network = scripted_model("at_most_15_rows", scripted.AT_MOST_15_ROWS, None)
-        run = self.run_fix(archive=network, structure=crystal, ranks=1)
+        # the middle rank has 12 atoms and sees one of either neighbour; two steps reach two
+        places = [[2.0 + 4.0 * k, 5.0, 5.0] for k in range(36)]
+        chain = cluster(["Na"] * 36, places, (144.0, 10.0, 10.0))
+        body = scripted.LAYER + scripted.AT_MOST_15_ROWS
+        network = scripted_model("at_most_15_rows_two_layers", body, None)
+        run = self.run_fix(archive=network, structure=chain, ranks=3, processors="3 1 1")
         self.assertNotEqual(run.status, 0)
         self.assertIn(
             "the undecomposed reference of sampled atoms could not be evaluated",
@@ -261,8 +318,8 @@ class ValidateSampled(ValidateTest):
     def test_bad_input_is_refused_with_the_reason(self):
         for words, text in (
             ("mode partly", "mode: got partly, expected auto, gathered or sampled"),
-            ("sample 0", "sample: got 0, expected a whole number of atoms of each rank >= 1"),
-            ("sample 1.5", "sample: got 1.5, expected a whole number of atoms of each rank"),
+            ("sample 0", "sample: got 0, expected a whole number of atoms of each stratum >= 1"),
+            ("sample 1.5", "sample: got 1.5, expected a whole number of atoms of each stratum"),
             ("room 0", "room: got 0, expected a whole number of atoms around one >= 1"),
             ("force_room -1", "force_room: got -1, expected a whole number of atoms around those"),
             ("seed 0", "seed: got 0, expected a whole number >= 1"),

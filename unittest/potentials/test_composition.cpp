@@ -259,7 +259,7 @@ TEST(Composition, AddsForcesThatAModelReturns) {
     EXPECT_GE(composed.virial_difference, 0);
     EXPECT_LT(composed.virial_difference, 1e-10);
     expect_right_in_parts(parts);
-    expect_right_in_parts({with_own_forces(), with_own_forces()});
+    expect_right_in_parts({with_own_forces(), archive(kTwoLayers), with_own_forces()});
 }
 
 // --- charges -------------------------------------------------------------------------------------
@@ -410,13 +410,46 @@ TEST(ComposeRefuses, APartThatReadsAndReturnsCharges) {
               "each part");
 }
 
-TEST(ComposeRefuses, AMatrixOfNeighboursWithASmallerCutoff) {
+TEST(ComposeRefuses, ForcesThatLackDerivativesThroughCharges) {
+    const auto own = replaced(*with_own_forces().options.card_text, "'edge_vec': {",
+                              "'z': {'role': 'charges'}, 'edge_vec': {");
+
+    EXPECT_CONTAINS(refusal({*charge_producer().options.card_text, own}),
+                    "compose: 'scripted' returns forces of its own, which lack the derivatives "
+                    "through charges that another part computes or reads; expected");
+}
+
+TEST(ComposeRefuses, AMatrixWithoutMaskAndWithASmallerCutoff) {
     const auto matrix =
         with_cutoff("4.0", scripted_card(json(", 'nb': {'role': 'neighbor_matrix'}")));
 
     EXPECT_CONTAINS(refusal({scripted_card(), matrix}),
-                    "'scripted' takes a matrix of neighbours and has not the largest cutoff, "
-                    "expected a model that takes a list of edges");
+                    "'scripted' takes a matrix of neighbours without a mask and has not the "
+                    "largest cutoff, expected an input of role \"neighbor_mask\" with it");
+}
+
+TEST(ComposeRefuses, ATableBesideAModelOfPositions) {
+    const auto matrix = scripted_card(json(", 'nb': {'role': 'neighbor_matrix'}"));
+
+    EXPECT_CONTAINS(refusal({positions_card("positions"), matrix}),
+                    "'scripted' takes a table of neighbours, expected to be added to models of "
+                    "edge vectors alone; add the others in LAMMPS's input");
+}
+
+TEST(ComposeRefuses, DerivativesOfTheCellBesideAModelOfPositions) {
+    const auto lattice = scripted_card(json(", 'cell': {'role': 'cell', 'requires_grad': true}"));
+
+    EXPECT_CONTAINS(refusal({positions_card("positions"), lattice}),
+                    "'scripted' is differentiated with respect to positions and cell besides edge "
+                    "vectors, expected");
+}
+
+TEST(ComposeRefuses, ShiftsAsATable) {
+    const auto shifts =
+        scripted_card(json(", 's': {'role': 'edge_shifts', 'shape': '(rows,neighbors,3)'}"));
+
+    EXPECT_CONTAINS(refusal({scripted_card(), shifts}),
+                    "'scripted' takes shifts of edges as a table, expected edge vectors");
 }
 
 TEST(ComposeRefuses, AnArchiveWithoutCard) {

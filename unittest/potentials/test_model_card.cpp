@@ -43,16 +43,17 @@ TEST(ParseModelCard, ReadsEveryInputRole) {
         "'i': {'role': 'n_rows', 'shape': '()'}, 'j': {'role': 'n_owned'}, "
         "'k': {'role': 'owned_mask', 'shape': '( rows , 1 )'}, 'l': {'role': 'charges'}, "
         "'m': {'role': 'total_charge'}, 'n': {'role': 'neighbor_matrix'}, "
-        "'p': {'role': 'neighbor_mask', 'shape': '(rows,neighbors)'}, "
-        "'o': {'role': 'edge_index', 'shape': '(2,edges)'}"));
+        "'o': {'role': 'edge_index', 'shape': '(2,edges)'}, "
+        "'p': {'role': 'neighbor_mask', 'shape': '(rows,neighbors)'}"));
 
     using enum InputRole;
     const std::vector<InputRole> roles = {
-        EdgeVectors, SpeciesOneHot, Positions,      EdgeIndex,    EdgeShifts, EdgeCellShifts,
-        Cell,        Batch,         BatchPointer,   NRows,        NOwned,     OwnedMask,
-        Charges,     TotalCharge,   NeighborMatrix, NeighborMask, EdgeIndex};
+        EdgeVectors, SpeciesOneHot, Positions,      EdgeIndex, EdgeShifts,  EdgeCellShifts,
+        Cell,        Batch,         BatchPointer,   NRows,     NOwned,      OwnedMask,
+        Charges,     TotalCharge,   NeighborMatrix, EdgeIndex, NeighborMask};
     ASSERT_EQ(card.inputs.size(), roles.size());
     for (std::size_t i = 0; i < roles.size(); ++i) EXPECT_EQ(card.inputs[i].role, roles[i]) << i;
+    EXPECT_EQ(card.inputs.back().shape, (std::vector<std::int64_t>{-1, -3}));
     EXPECT_EQ(card.inputs[2].key, "b");
     EXPECT_TRUE(card.inputs[2].requires_grad);
     EXPECT_FALSE(card.inputs[1].requires_grad);

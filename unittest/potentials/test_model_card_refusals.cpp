@@ -80,10 +80,11 @@ TEST(ParseModelCard, RejectsUnknownKeysInsideItsParts) {
     EXPECT_EQ(
         refusal("'kind':", "'z': 1, 'kind':"),
         "c.json /outputs/e/z" + unknown + "\"role\", \"kind\", \"shape\", \"autograd\", \"sign\"");
-    EXPECT_EQ(refusal_of_card(card_and("'reference': {'z': 1}")),
-              "c.json /reference/z" + unknown +
-                  "\"symbols\", \"positions\", \"cell\", \"pbc\", \"energy\", \"energies\", "
-                  "\"forces\", \"stress\"");
+    EXPECT_EQ(
+        refusal_of_card(card_and("'reference': {'z': 1}")),
+        "c.json /reference/z" + unknown +
+            "\"symbols\", \"positions\", \"cell\", \"pbc\", \"charges\", \"energy\", \"energies\", "
+            "\"forces\", \"stress\", \"total_charge\"");
 }
 
 TEST(ParseModelCard, RejectsWrongFacts) {

@@ -15,6 +15,9 @@ const std::string kLayer = R"(
     h = torch.tanh(h + 0.1 * (near * data['mask'].unsqueeze(-1)).sum(1))
 )";
 
+/// Forces need edges; a sum over receivers at the end reads no sender.
+const std::string kEdges = "    h = h + torch.zeros_like(h).index_add(0, i, m)\n";
+
 std::string failure(const std::string& inputs, const std::string& body,
                     std::optional<double> charge) {
     SessionOptions options;
@@ -36,22 +39,24 @@ std::string failure(const std::string& inputs, const std::string& body,
 
 // what loads has reproduced the undecomposed model, whose table has exactly as many slots as needed
 
-TEST(NeighborTable, FirstLayerReadsSpeciesAlone) { expect_exchanges(kLayer, 0, kTable); }
+TEST(NeighborTable, FirstLayerReadsSpeciesAlone) { expect_exchanges(kLayer + kEdges, 0, kTable); }
 
-TEST(NeighborTable, LaterLayersReadRefreshedRows) { expect_exchanges(kLayer + kLayer, 1, kTable); }
+TEST(NeighborTable, LaterLayersReadRefreshedRows) {
+    expect_exchanges(kLayer + kLayer + kEdges, 1, kTable);
+}
 
 TEST(NeighborTable, EveryFormOfAGatherIsFollowed) {
     for (const std::string gather :
          {"h[data['nbmat']]", "h.index_select(0, data['nbmat'].view(-1)).view(h.size(0), -1, 4)",
           "h[data['nbmat'].flatten()].unflatten(0, data['nbmat'].shape)"})
         expect_exchanges(
-            kLayer + "    h = h + (" + gather + " * data['mask'].unsqueeze(-1)).amax(1)\n", 1,
-            kTable);
+            kLayer + "    h = h + (" + gather + " * data['mask'].unsqueeze(-1)).sum(1)\n" + kEdges,
+            1, kTable);
 }
 
 /// The mask is there for a purpose: an empty slot shows the row itself.
 TEST(NeighborTable, WithoutTheMaskEmptySlotsCount) {
-    const auto outcome = load("    h = h + 0.1 * h[data['nbmat']].sum(1)\n", kTable);
+    const auto outcome = load("    h = h + 0.1 * h[data['nbmat']].sum(1)\n" + kEdges, kTable);
     EXPECT_TRUE(outcome.refused) << outcome.text;
     EXPECT_NE(outcome.text.find("does not reproduce the undecomposed model"), std::string::npos)
         << outcome.text;
@@ -61,7 +66,7 @@ TEST(NeighborTable, MixesWithAnEdgeList) { expect_exchanges(kLayer + LAYER + kLa
 
 TEST(TotalCharge, IsWhatTheModelIsGiven) {
     const std::string role = R"(, "charge": {"role": "total_charge"})";
-    const std::string body = "    h = h + data['charge'] * 0.01\n";
+    const std::string body = "    h = h + data['charge'] * 0.01\n" + kEdges;
     EXPECT_EQ(failure(role, body, 2.0), "");
     EXPECT_EQ(failure(role, body, std::nullopt), "");
     EXPECT_NE(failure("", "", 2.0)
@@ -86,7 +91,7 @@ TEST(SharedSums, OneServesAllPieces) {
     };
     const std::string layer = LAYER;
     EXPECT_EQ(sums(layer + "    s = torch.cat([h, h * h], dim=1).sum(0)\n"
-                           "    h = h * torch.cos(0.1 * s[:4]) + torch.sin(0.1 * s[4:])\n"),
+                           "    h = h * torch.cos(s[:4]) + torch.sin(s[4:])\n"),
               2);
     EXPECT_EQ(sums(layer + "    h = h * torch.cos(0.1 * h.sum(0)) + torch.sin((h * h).sum(0))\n"),
               4);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -71,47 +72,49 @@ std::vector<std::uint64_t> keys(std::int64_t rows, std::uint64_t seed) {
 // --- the choice ---
 
 TEST(ChooseSample, TakesDistinctRowsAndOneOfEachStratumFirst) {
-    const auto choice = choose_sample(three_strata(), keys(10, 1), 6);
+    const auto strata = three_strata();
+    const auto choice = choose_sample(strata, keys(10, 1), 2);
 
-    ASSERT_EQ(choice.rows.size(), 6U);
-    std::set<std::int64_t> rows;
-    for (const auto& sampled : choice.rows) rows.insert(sampled.row);
-    EXPECT_EQ(rows.size(), 6U);
-    EXPECT_EQ(choice.rows[0].neighbor, 2);
-    EXPECT_EQ(choice.rows[1].neighbor, 5);
-    EXPECT_EQ(choice.rows[2].neighbor, kInterior);
+    EXPECT_EQ(std::set<std::int64_t>(choice.rows.begin(), choice.rows.end()).size(),
+              choice.rows.size());
+    for (const auto& stratum : strata) {
+        const auto is_first = [&](std::int64_t row) {
+            return std::count(stratum.rows.begin(), stratum.rows.end(), row) > 0;
+        };
+        EXPECT_TRUE(std::any_of(choice.rows.begin(), choice.rows.begin() + 3, is_first));
+    }
 }
 
-TEST(ChooseSample, RepresentsEveryStratumWhateverTheCount) {
-    const auto choice = choose_sample(three_strata(), keys(10, 1), 1);
+TEST(ChooseSample, DrawsTheCountOfEachStratumOrAllOfIt) {
+    const auto choice = choose_sample(three_strata(), keys(10, 1), 3);
 
-    EXPECT_EQ(choice.rows.size(), 3U);
-    for (const auto& stratum : choice.strata) EXPECT_GE(stratum.sampled, 1);
-}
-
-TEST(ChooseSample, CountsARowInEachStratumThatHoldsIt) {
-    const auto choice = choose_sample(three_strata(), keys(10, 1), 100);
-
-    EXPECT_EQ(choice.rows.size(), 10U);
     ASSERT_EQ(choice.strata.size(), 3U);
-    EXPECT_EQ(choice.strata[0].sampled, 4);
-    EXPECT_EQ(choice.strata[1].sampled, 2);
-    EXPECT_EQ(choice.strata[2].rows, 5);
+    EXPECT_EQ(choice.strata[0].drawn.size(), 3U);
+    EXPECT_EQ(choice.strata[1].drawn.size(), 2U);
+    EXPECT_EQ(choice.strata[1].rows, 2);
+    EXPECT_EQ(choice.strata[2].drawn.size(), 3U);
+    EXPECT_EQ(choose_sample(three_strata(), keys(10, 1), 100).rows.size(), 10U);
+}
+
+TEST(ChooseSample, DrawsRowsOfAStratumAsOftenWhereverElseTheyAre) {
+    // row 3 belongs to two strata
+    std::map<std::int64_t, int> times;
+    for (std::uint64_t seed = 1; seed <= 4000; ++seed) {
+        const auto choice = choose_sample(three_strata(), keys(10, seed), 1);
+        for (const auto row : choice.strata[0].drawn) ++times[row];
+    }
+
+    for (std::int64_t row = 0; row < 4; ++row) EXPECT_NEAR(times[row], 1000, 120);
 }
 
 TEST(ChooseSample, DependsOnKeysAndNotOnTheOrderOfRows) {
     auto turned = three_strata();
     for (auto& stratum : turned) std::reverse(stratum.rows.begin(), stratum.rows.end());
-    const auto rows_of = [](const SampleChoice& choice) {
-        std::vector<std::int64_t> rows;
-        for (const auto& sampled : choice.rows) rows.push_back(sampled.row);
-        return rows;
-    };
 
-    const auto choice = rows_of(choose_sample(three_strata(), keys(10, 1), 5));
+    const auto rows = choose_sample(three_strata(), keys(10, 1), 2).rows;
 
-    EXPECT_EQ(rows_of(choose_sample(turned, keys(10, 1), 5)), choice);
-    EXPECT_NE(rows_of(choose_sample(three_strata(), keys(10, 2), 5)), choice);
+    EXPECT_EQ(choose_sample(turned, keys(10, 1), 2).rows, rows);
+    EXPECT_NE(choose_sample(three_strata(), keys(10, 2), 2).rows, rows);
 }
 
 TEST(ChooseSample, FindsOneWrongRowInTenOfAStratumAtThirtyRows) {
@@ -122,7 +125,7 @@ TEST(ChooseSample, FindsOneWrongRowInTenOfAStratumAtThirtyRows) {
         for (std::uint64_t seed = 1; seed <= 400; ++seed) {
             const auto choice = choose_sample({stratum}, keys(1000, seed), count);
             found += std::any_of(choice.rows.begin(), choice.rows.end(),
-                                 [](const SampledRow& sampled) { return sampled.row < 100; });
+                                 [](std::int64_t row) { return row < 100; });
         }
         return found;
     };
@@ -182,12 +185,12 @@ TEST(EvaluateEnergies, AreThoseOfTheWholeEvaluation) {
 // --- clusters ---
 
 TEST(CutCluster, KeepsAtomsWithinTheStepsAndEdgesToTheInnerOnes) {
-    const auto cluster = cut_cluster(chain(11), 5.0, 2, false);
+    const auto cluster = cut_cluster(chain(11), 1, 5.0, 2, false);
 
     EXPECT_EQ(cluster.atoms.size(), 5);
     // two edges to each of the middle and its two neighbours
     EXPECT_EQ(cluster.edges.size(), 6);
-    EXPECT_EQ(cut_cluster(chain(11), 5.0, 2, true).edges.size(), 8);
+    EXPECT_EQ(cut_cluster(chain(11), 1, 5.0, 2, true).edges.size(), 8);
 }
 
 class ClusterEnergy : public testing::TestWithParam<std::string> {};
@@ -197,7 +200,8 @@ TEST_P(ClusterEnergy, IsExactAtTheReachAndNotOneStepBefore) {
     const auto reach = reach_of(*session);
     const auto system = chain(25);
     const auto energy = [&](int hops) {
-        return energy_of_first(*session, cut_cluster(system, 5.0, hops, reach.sums_over_senders));
+        return energies_of_centers(*session,
+                                   cut_cluster(system, 1, 5.0, hops, reach.sums_over_senders))[0];
     };
 
     const double expected = evaluate_whole(*session, system).atomic_energies[0];
@@ -213,7 +217,7 @@ TEST_P(ClusterEnergy, ForceIsExactAtTwiceTheReachAndNotOneStepBefore) {
     const auto error = [&](int hops) {
         const auto expected = evaluate_whole(*session, system).forces;
         const auto found =
-            force_on_first(*session, cut_cluster(system, 5.0, hops, reach.sums_over_senders));
+            forces_on_centers(*session, cut_cluster(system, 1, 5.0, hops, reach.sums_over_senders));
         double largest = 0;
         for (int k = 0; k < 3; ++k)
             largest = std::max(largest, std::fabs(found.forces[k] - expected[k]));
@@ -222,6 +226,24 @@ TEST_P(ClusterEnergy, ForceIsExactAtTwiceTheReachAndNotOneStepBefore) {
 
     EXPECT_LT(error(2 * reach.hops), 1e-13);
     EXPECT_GT(error(2 * reach.hops - 1), 1e-9);
+}
+
+TEST_P(ClusterEnergy, OfSeveralAtomsTogetherIsThatOfEachAlone) {
+    const auto session = network(GetParam());
+    const auto reach = reach_of(*session);
+    const auto system = chain(25);
+    const auto expected = evaluate_whole(*session, system);
+
+    const auto energies = energies_of_centers(
+        *session, cut_cluster(system, 4, 5.0, reach.hops, reach.sums_over_senders));
+    const auto forces = forces_on_centers(
+        *session, cut_cluster(system, 4, 5.0, 2 * reach.hops, reach.sums_over_senders));
+
+    ASSERT_EQ(energies.size(), 4U);
+    ASSERT_EQ(forces.forces.size(), 12U);
+    for (int atom = 0; atom < 4; ++atom)
+        EXPECT_NEAR(energies[atom], expected.atomic_energies[atom], 1e-13);
+    for (int k = 0; k < 12; ++k) EXPECT_NEAR(forces.forces[k], expected.forces[k], 1e-13);
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, ClusterEnergy,

@@ -8,6 +8,8 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string>
 
 #include "potentials/whole_system.hpp"
 
@@ -218,6 +220,96 @@ TEST(MeasureNoise, IsTheDifferenceOfTwoEvaluations) {
     EXPECT_DOUBLE_EQ(noise[1], 0.0);
     EXPECT_DOUBLE_EQ(noise[2], 0.25);
     EXPECT_NEAR(noise[3], 0.1, 1e-14);
+}
+
+// --- further outputs ---
+
+WholeEvaluation with_outputs() {
+    auto whole = reference();
+    whole.extras["charges"] = {true, 2, {1, 2, 3, 4}};
+    whole.extras["gap"] = {false, 1, {7}};
+    return whole;
+}
+
+/// Two ranks, each with its own value of the gap.
+DecomposedEvaluation same_outputs() {
+    auto decomposed = same_as(reference());
+    decomposed.extras["charges"] = {true, 2, {1, 2, 3, 4}};
+    decomposed.extras["gap"] = {false, 1, {7, 7}};
+    return decomposed;
+}
+
+std::vector<Deviation> compare_outputs(const DecomposedEvaluation& decomposed,
+                                       const std::map<std::string, double>& noise = {},
+                                       const ValidationTolerance& tolerance = {},
+                                       const std::vector<bool>& selected = {true, true}) {
+    return compare_extras(with_outputs(), decomposed, selected, "float64", noise, tolerance);
+}
+
+TEST(CompareExtras, PassesWhenBothAreTheSame) {
+    const auto found = compare_outputs(same_outputs());
+
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0].quantity, "output charges");
+    EXPECT_EQ(found[0].largest, 4);
+    EXPECT_TRUE(found[0].passed());
+    EXPECT_TRUE(found[1].passed());
+}
+
+TEST(CompareExtras, NamesTheAtomOfARow) {
+    auto decomposed = same_outputs();
+    decomposed.extras["charges"].values[3] += 1e-6;
+
+    const auto found = compare_outputs(decomposed)[0];
+
+    EXPECT_FALSE(found.passed());
+    EXPECT_EQ(found.worst, 1);
+    EXPECT_NEAR(found.difference, 1e-6, 1e-12);
+    EXPECT_TRUE(compare_outputs(decomposed, {}, {}, {true, false})[0].passed());
+}
+
+TEST(CompareExtras, NamesTheRankOfAValueOfTheSystem) {
+    auto decomposed = same_outputs();
+    decomposed.extras["gap"].values[1] = 8;
+
+    const auto found = compare_outputs(decomposed, {}, {}, {false, false})[1];
+
+    EXPECT_FALSE(found.passed());
+    EXPECT_EQ(found.worst, -1);
+    EXPECT_EQ(found.rank, 1);
+    EXPECT_EQ(found.difference, 1);
+}
+
+TEST(CompareExtras, FailsWhereAnOutputIsMissingOrHasAnotherShape) {
+    auto missing = same_outputs(), narrow = same_outputs(), other = same_outputs();
+    missing.extras.erase("charges");
+    narrow.extras["charges"] = {true, 1, {1, 2}};
+    other.extras["charges"].per_node = false;
+
+    for (const auto& decomposed : {missing, narrow, other})
+        EXPECT_TRUE(std::isnan(compare_outputs(decomposed)[0].difference));
+}
+
+TEST(CompareExtras, AllowsForNoiseAndARelativeToleranceButForNoAbsoluteOne) {
+    auto decomposed = same_outputs();
+    decomposed.extras["charges"].values[0] += 1e-6;
+    ValidationTolerance relative, absolute;
+    relative.relative = 1e-6;
+    absolute.absolute = {1, 1, 1, 1};
+
+    EXPECT_TRUE(compare_outputs(decomposed, {{"charges", 1e-6}})[0].passed());
+    EXPECT_TRUE(compare_outputs(decomposed, {}, relative)[0].passed());
+    EXPECT_FALSE(compare_outputs(decomposed, {}, absolute)[0].passed());
+}
+
+TEST(MeasureExtraNoise, IsTheDifferenceOfTwoEvaluations) {
+    auto other = with_outputs();
+    other.extras["charges"].values[2] += 0.5;
+
+    const auto noise = measure_extra_noise(with_outputs(), other);
+
+    EXPECT_EQ(noise.at("charges"), 0.5);
+    EXPECT_EQ(noise.at("gap"), 0);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -227,6 +228,49 @@ TEST(ErrorMap, FindsEnergiesThatBelongToOtherAtoms) {
     EXPECT_FALSE(report.ok);
     ASSERT_TRUE(report.evidence.errors);
     EXPECT_TRUE(report.evidence.errors->same_multiset);
+}
+
+TEST(ErrorMap, TellsForcesOfOtherAtomsFromWrongForces) {
+    WholeEvaluation whole;
+    whole.atomic_energies = {1, 2};
+    whole.forces = {1, 0, 0, 0, 2, 0};
+    DecomposedEvaluation exchanged, wrong;
+    exchanged.atomic_energies = wrong.atomic_energies = whole.atomic_energies;
+    exchanged.forces = {0, 2, 0, 1, 0, 0};
+    wrong.forces = {1, 0, 0, 0, 3, 0};
+    const PlacedAtoms placed{{0, 1}, 2, {1, 1}, 5.0};
+
+    EXPECT_TRUE(map_errors(whole, exchanged, placed, 1e-9, 1e-9).same_multiset);
+    EXPECT_FALSE(map_errors(whole, wrong, placed, 1e-9, 1e-9).same_multiset);
+}
+
+TEST(ErrorMap, KeepsBothForcesOfABoundedNumberOfAtoms) {
+    constexpr std::size_t kAtoms = 3000, kWrong = 1234;
+    WholeEvaluation whole;
+    DecomposedEvaluation found;
+    for (std::size_t atom = 0; atom < kAtoms; ++atom)
+        for (int axis = 0; axis < 3; ++axis)
+            whole.forces.push_back(static_cast<double>(10 * atom + axis));
+    whole.atomic_energies.assign(kAtoms, 0.0);
+    found.forces = whole.forces;
+    found.atomic_energies = whole.atomic_energies;
+    found.forces[3 * kWrong + 1] += 1;
+    const PlacedAtoms placed{std::vector<int>(kAtoms, 0), 1, std::vector<double>(kAtoms, 2.5), 5.0};
+
+    const auto pairs = map_errors(whole, found, placed, 1e-9, 1e-9).force_pairs;
+
+    ASSERT_LE(pairs.size(), kForcePairs);
+    EXPECT_GT(pairs.size(), kForcePairs - 20);
+    EXPECT_LT(pairs.front().atom, 10);
+    EXPECT_GT(pairs.back().atom, 2990);
+    const auto wrong = std::find_if(pairs.begin(), pairs.end(),
+                                    [](const auto& pair) { return pair.atom == kWrong; });
+    ASSERT_NE(wrong, pairs.end());
+    EXPECT_EQ(wrong->reference, (std::array<double, 3>{12340, 12341, 12342}));
+    EXPECT_EQ(wrong->decomposed, (std::array<double, 3>{12340, 12342, 12342}));
+    EXPECT_EQ(wrong->face_distance, 2.5);
+    EXPECT_TRUE(std::is_sorted(pairs.begin(), pairs.end(),
+                               [](const auto& a, const auto& b) { return a.atom < b.atom; }));
 }
 
 TEST(WriteTraceReport, IsOnePageForAPersonAndCompleteForAProgram) {

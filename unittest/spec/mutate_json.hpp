@@ -11,8 +11,9 @@
 
 namespace nvalchemi::testing {
 
-/// Changes spec texts at random, the same way for the same seed on every machine: most as trees
-/// with the format's own vocabulary, which often gives valid specs, the others byte by byte.
+/// Changes texts of specs and model cards at random, the same way for the same seed on every
+/// machine: most as trees with the format's own vocabulary, which often gives valid specs, the
+/// others byte by byte.
 class SpecMutator {
   public:
     SpecMutator(const std::vector<std::string>& valid_texts, std::uint64_t seed);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* ----------------------------------------------------------------------
-   What pair style nvalchemi writes to the log: at its first step, when the
-   use of CUDA graphs changes, and at the end of a run
+   Pair style nvalchemi: what it tells the user, LAMMPS and other styles
 ------------------------------------------------------------------------- */
 
 #include "pair_nvalchemi.h"
 #include "pair_nvalchemi_impl.h"
 
 #include "node_share.h"
+#include "evaluation_check.h"
+#include "rank_agreement.h"
 
 #include "atom.h"
 #include "comm.h"
@@ -60,6 +61,10 @@ void PairNvalchemi::report_setup()
     utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
                             decomposition + hint +
                             (impl->options.verbose > 1 ? impl->session->listing() : std::string()));
+  if (!gives_virial(impl->session->card()))
+    error->warning(
+        FLERR,
+        "Pair style nvalchemi: the model gives no virial: a pressure in thermo output is nan");
   for (const std::string &doubt : nvalchemi::doubtful_masses(impl->session->card(), types))
     error->warning(FLERR, "Pair style nvalchemi: " + doubt);
 }
@@ -76,4 +81,81 @@ void PairNvalchemi::finish()
                                            nvalchemi::gpu_number(impl->session->device_name()));
   if (comm->me == 0 && impl->options.verbose > 0) utils::logmesg(lmp, text);
   impl->times = {};
+}
+
+/* ---------------------------------------------------------------------- */
+
+void *PairNvalchemi::extract(const char *name, int &dimension)
+{
+  return impl->outputs.find_global(name, dimension);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void *PairNvalchemi::extract_peratom(const char *name, int &columns)
+{
+  return impl->outputs.find_per_atom(name, columns);
+}
+
+/* ---------------------------------------------------------------------- */
+
+double PairNvalchemi::memory_usage()
+{
+  return Pair::memory_usage() + impl->graph->memory_usage() + impl->outputs.memory_usage();
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::record_contribution(bool enable)
+{
+  impl->recording = enable;
+}
+
+/* ---------------------------------------------------------------------- */
+
+const NvalchemiContribution &PairNvalchemi::contribution() const
+{
+  return impl->record;
+}
+
+/* ---------------------------------------------------------------------- */
+
+NvalchemiParts PairNvalchemi::parts()
+{
+  return {*impl->session, impl->source, *impl->graph, *impl->exchange};
+}
+
+/* ---------------------------------------------------------------------- */
+
+void PairNvalchemi::on_failure(std::function<void(const std::string &)> listener)
+{
+  impl->failure_listener = std::move(listener);
+}
+
+/* ---------------------------------------------------------------------- */
+
+bool PairNvalchemi::model_on_host() const
+{
+  return impl->session->device_name() == "cpu";
+}
+
+/* ---------------------------------------------------------------------- */
+
+int PairNvalchemi::model_species(int itype) const
+{
+  return impl->species_of_type[itype];
+}
+
+/* ---------------------------------------------------------------------- */
+
+double PairNvalchemi::angstrom_per_length() const
+{
+  return impl->units.angstrom_per_length;
+}
+
+/* ---------------------------------------------------------------------- */
+
+double PairNvalchemi::ev_per_energy() const
+{
+  return impl->units.ev_per_energy;
 }

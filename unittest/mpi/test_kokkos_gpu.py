@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nvalchemi/kk on a GPU: CUDA graphs and memory. Skipped without one, see test_kokkos.py."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+from comparison import kokkos_arguments
+from simulation import RunFailed, read_thermo, vectors
+from suite import LONG, main, model, models, one_line, scripted_model
+from test_kokkos import GPUS, SKIPPED, KokkosTest
+
+# how many edges are near is a number on the GPU that the host has to wait for
+WAITS = """
+    k = r < 4.0
+    g = (m * (torch.relu(4.0 - r) ** 3).unsqueeze(-1))[k]
+    h = h + torch.zeros_like(h).index_add(0, i[k], (h[j[k]] @ self.w) * g)
+"""
+
+
+class Graphs(KokkosTest):
+    """CUDA graphs: the same numbers as without, for all archives, while edges come and go."""
+
+    LINES = (
+        "velocity all create 600 4711 loop geom",
+        "neigh_modify every 1 delay 0 check yes",
+        "fix move all nve",
+        "compute energy all pe/atom",
+        "thermo_style custom step pe press",
+        "thermo 5",
+        "dump out all custom 5 out.dump id c_energy fx fy fz",
+        "dump_modify out sort id format float %.17g",
+        "run 20",
+    )
+
+    def simulate(self, archive, use, style, device):
+        structure = archive.case("nacl64")[0]
+        if style.endswith("kk"):
+            arguments = f"graphs {use}"
+            settings = self.kokkos_settings(archive, 1, style=style, pair_arguments=arguments)
+            run = self.kokkos_run(structure, settings, self.LINES)
+        else:
+            settings = archive.settings(ranks=1, pair_arguments=f"device {device} graphs {use}")
+            run = self.run_structure(structure, settings, self.LINES)
+        last = self.snapshots("out.dump")[-1]
+        return run.log, read_thermo(run.log)[0], vectors(last, "c_energy fx fy fz")
+
+    def check(self, archive, style, device="cuda"):
+        log, thermo, atoms = self.simulate(archive, "yes", style, device)
+        plain_log, plain_thermo, plain_atoms = self.simulate(archive, "no", style, device)
+        with self.subTest(model=archive.name, style=style):
+            self.assertIn("20 of them replayed a CUDA graph", log)
+            self.assertNotIn("CUDA graph", plain_log)
+            # what rounding makes of 20 steps
+            self.assert_close(thermo["PotEng"], plain_thermo["PotEng"], 1e-9)
+            self.assert_close(thermo["Press"], plain_thermo["Press"], 1e-7)
+            self.assert_close(atoms, plain_atoms, 1e-7)
+
+    def refuse(self, archive, style):
+        with self.assertRaisesRegex(RunFailed, "because the model sees copies of atoms as rows"):
+            self.simulate(archive, "yes", style, "cuda")
+
+    def setUp(self):
+        super().setUp()
+        if not GPUS:
+            self.skipTest("needs a GPU")
+
+    def test_the_host_style_with_the_model_on_the_gpu(self):
+        self.check(model("toy_index_add"), "nvalchemi")
+
+    def test_ranks_that_exchange_rows_do_without(self):
+        archive = model("toy_index_add")
+        structure = archive.case("nacl64")[0]
+        run = self.kokkos_run(structure, self.kokkos_settings(archive, 2), ["run 1"])
+        self.assertIn("no CUDA graph: rows travel between 2 ranks", one_line(run.log))
+        settings = self.kokkos_settings(archive, 2, pair_arguments="graphs yes")
+        arguments = kokkos_arguments(settings)
+        run = self.run_input(self.script(structure, settings, ["run 1"]), 2, arguments=arguments)
+        self.assertIn("keyword graphs: got yes, expected auto or no", one_line(run.message))
+
+    def test_a_model_that_waits_for_the_gpu_does_without(self):
+        archive = scripted_model("waits", WAITS, 0)
+        structure = archive.case("nacl64")[0]
+        run = self.kokkos_run(structure, self.kokkos_settings(archive, 1), ["run 1"])
+        self.assertRegex(one_line(run.log), "no CUDA graph: operator .*captur")
+
+
+def one_archive(archive):
+    raw = json.loads(Path(archive.archive).with_suffix(".card.json").read_text())["rows"] == "raw"
+    return lambda self: (self.refuse if raw else self.check)(archive, "nvalchemi/kk")
+
+
+for each in models() if GPUS else ():
+    setattr(Graphs, f"test_{each.name}", one_archive(each))
+
+
+class Memory(KokkosTest):
+    def test_too_many_atoms_for_the_gpu(self):
+        if not GPUS:
+            self.skipTest("needs a GPU")
+        archive = model("toy_index_add")
+        structure = archive.case("nacl64")[0].repeated((6, 6, 6))
+        os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "per_process_memory_fraction:0.0005"
+        self.addCleanup(os.environ.pop, "PYTORCH_CUDA_ALLOC_CONF", None)
+        for ranks in (1, 2):
+            settings = self.kokkos_settings(archive, ranks)
+            self.write_structure(structure)
+            arguments = kokkos_arguments(settings)
+            script = self.script(structure, settings, ["run 0"])
+            run = self.run_input(script, ranks, arguments=arguments)
+            self.assertNotEqual(run.status, 0)
+            self.assertRegex(
+                one_line(run.message),
+                r"out of GPU memory with \d+ atoms, \d+ halo rows and \d+ edges on this rank.*"
+                r"total capacity of .*Use more GPUs",
+            )
+
+    def test_memory_stays_while_shapes_change(self):
+        if not GPUS:
+            self.skipTest("needs a GPU")
+        archive = model("toy_index_add")
+        structure = archive.case("nacl64")[0]
+        steps = 2000 if LONG else 200
+        lines = [
+            "velocity all create 1500 4711 loop geom",
+            "neigh_modify every 1 delay 0 check yes",
+            "fix move all nve",
+            *[f"run {steps}" for _ in range(5)],
+        ]
+        for use in ("yes", "no"):
+            settings = self.kokkos_settings(archive, 1, pair_arguments=f"graphs {use}")
+            run = self.kokkos_run(structure, settings, lines)
+            used = [float(x) for x in re.findall(r"in use \(min/avg/max\): ([\d.]+)/", run.log)]
+            self.assertEqual(len(used), 5)
+            with self.subTest(graphs=use):
+                self.assertLessEqual(used[-1], used[1] + 0.005, f"GiB in use: {used}")
+
+
+if __name__ == "__main__":
+    if not GPUS:
+        print("SKIPPED: no GPU (NVALCHEMI_KOKKOS_GPUS)")
+        raise SystemExit(SKIPPED)
+    main()
