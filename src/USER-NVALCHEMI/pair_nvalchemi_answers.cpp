@@ -16,6 +16,8 @@
 #include "lammps.h"
 #include "utils.h"
 
+#include <algorithm>
+
 #include "potentials/session.hpp"
 
 using namespace LAMMPS_NS;
@@ -53,9 +55,12 @@ void PairNvalchemi::report_setup()
   const std::string decomposition = nvalchemi::describe_decomposition(
       impl->exchange->communicator(), rows, impl->exchange->transport_name(),
       impl->exchange->records());
-  const std::string hint =
-      nvalchemi::hint_at_graph_parallel(impl->exchange->communicator(), rows, impl->session->card(),
-                                        impl->session->planned_exchanges().size());
+  const auto &planned = impl->session->planned_exchanges();
+  const auto of_rows = std::count_if(planned.begin(), planned.end(), [](const auto &exchange) {
+    return exchange.name != "system_sum";
+  });
+  const std::string hint = nvalchemi::hint_at_graph_parallel(impl->exchange->communicator(), rows,
+                                                             impl->session->card(), of_rows);
   if (comm->me != 0) return;
   if (impl->options.verbose > 0)
     utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
