@@ -11,14 +11,15 @@
 #include "arrays_kokkos.h"
 #include "model_graph.h"
 
+#include "atom_kokkos.h"
 #include "kokkos_type.h"
 
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace LAMMPS_NS {
-
-class AtomKokkos;
 
 // the candidates, in ascending order, of which each target (an atom or a row) is the sender
 
@@ -74,7 +75,10 @@ template <class DeviceType> class NeighborGraphKokkos final : public ModelGraph 
   void fill_senders(SenderLists<DeviceType> &lists, int targets, bool by_row) const;
 
  private:
-  using Positions = typename ArrayTypes<DeviceType>::t_x_array;
+  // LAMMPS renamed its own word for this type in 2026
+
+  using Positions =
+      std::decay_t<decltype(std::declval<AtomKokkos &>().k_x.template view<DeviceType>())>;
 
   void find_used_ghosts();
   Positions positions(const AtomView &atoms) const;

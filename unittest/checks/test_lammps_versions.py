@@ -38,6 +38,7 @@ def against(command, source, kokkos=""):
     if kokkos:
         folders += [source / "src" / "KOKKOS", kokkos]
     words = shlex.split(command)
+    words = words[1:] if Path(words[0]).name == "ccache" else words
     result = ["-fsyntax-only", "-w", "-fopenmp", *(f"-isystem{folder}" for folder in folders)]
     skip = False
     for k, word in enumerate(words):
