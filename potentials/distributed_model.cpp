@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <set>
 
 #include "kernels/kernel_operators.hpp"
@@ -230,8 +231,12 @@ std::shared_ptr<const DistributedModel> DistributedModel::with_room_for(
     if (!roomier_ || roomier_->slots_ < needed) {
         auto slots = roomier_ ? roomier_->slots_ : slots_;
         while (slots < needed) slots *= 2;
-        roomier_ =
-            std::make_shared<DistributedModel>(card_, module_, device_, edge_moments_, slots);
+        // on a thread of its own, which has no exchange: what traces a model runs its operators
+        // alone, and must not meet those of other ranks that are being evaluated
+        roomier_ = std::async(std::launch::async, [&] {
+                       return std::make_shared<DistributedModel>(card_, module_, device_,
+                                                                 edge_moments_, slots);
+                   }).get();
     }
     return roomier_;
 }

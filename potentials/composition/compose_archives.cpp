@@ -144,6 +144,7 @@ std::string with_reference(const std::string& card_text, const std::vector<Compo
         const auto whole = evaluate_whole(composed, system);
         auto card = nlohmann::ordered_json::parse(card_text);
         auto record = nlohmann::ordered_json::parse(part.card_text)["reference"];
+        record.erase("total_charge");  // the composition is evaluated without one
         record.erase("stress");
         record["energy"] = whole.energy;
         record["energies"] = whole.atomic_energies;
