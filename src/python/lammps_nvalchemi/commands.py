@@ -3,6 +3,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 from . import prefix
 
@@ -23,6 +24,10 @@ def validate():
     _run_tool("nvalchemi-validate")
 
 
+def compose():
+    _run_tool("nvalchemi-compose")
+
+
 def _exporters():
     """{family: script} of what this package can export."""
     folder = prefix() / "share" / "nvalchemi" / "exporters"
@@ -34,12 +39,9 @@ def _run_exporter(family, arguments):
     os.execv(sys.executable, [sys.executable, str(_exporters()[family]), *arguments])
 
 
-def export_mace():
-    _run_exporter("mace", sys.argv[1:])
-
-
-def export_sevennet():
-    _run_exporter("sevennet", sys.argv[1:])
+def export_family():
+    """nvalchemi-export-FAMILY: the family is in the command's own name."""
+    _run_exporter(Path(sys.argv[0]).stem.removeprefix("nvalchemi-export-"), sys.argv[1:])
 
 
 def export():
