@@ -103,7 +103,6 @@ class TraceBuilder {
     AbstractPtr row_count(const Call& on_behalf_of);
     const MLIPSpec& spec() const { return spec_; }
     OperatorAdapters& operator_adapters() { return operator_adapters_; }
-    /// Row of edge_index that holds receivers.
 
     /// Fill what depends on the finished trace: aliases, differentiability, widths.
     void finish();

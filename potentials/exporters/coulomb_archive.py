@@ -3,9 +3,9 @@
 
 import torch
 from card import DTYPES, make_card
-from command_line import parser
+from command_line import parser, write_and_check
 from coulomb import SLAB_OPERATORS, Coulomb, choose
-from evaluate import rattled_rocksalt
+from evaluate import add_reference, evaluate, rattled_rocksalt
 from operators import operator_adapter, spec_from_preset
 
 
@@ -131,3 +131,12 @@ def reference_atoms(elements, charges):
 
 def in_precision(network, dtype_name):
     return network.to(DTYPES[dtype_name]).eval()
+
+
+def write_coulomb(name, preset, network, options, elements, charges):
+    """Write the network in the precision asked for, with its card and reference."""
+    network = in_precision(network, options.dtype)
+    card = coulomb_card(name, preset, network, options, elements, charges)
+    atoms = reference_atoms(elements, charges)
+    add_reference(card, atoms, evaluate(network, card, atoms))
+    write_and_check(torch.jit.script(network), card, options.output)

@@ -7,18 +7,9 @@ the accuracy, as with LAMMPS's kspace_style ewald.
 """
 
 try:
-    import torch
-    from command_line import run, write_and_check
+    from command_line import run
     from coulomb import Ewald
-    from coulomb_archive import (
-        coulomb_card,
-        coulomb_parser,
-        in_precision,
-        read_charges,
-        reference_atoms,
-        settle,
-    )
-    from evaluate import add_reference, evaluate
+    from coulomb_archive import coulomb_parser, read_charges, settle, write_coulomb
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs torch and numpy in the Python "
@@ -35,11 +26,8 @@ def main(arguments=None):
     elements, charges = read_charges(options)
     alpha, k_max, shared = settle(options, charges)
     k_max = options.k_max or k_max
-    network = in_precision(Ewald(shared, k_max), options.dtype)
-    card = coulomb_card("ewald", "SPEC_EWALD_HALO", network, options, elements, charges)
-    atoms = reference_atoms(elements, charges)
-    add_reference(card, atoms, evaluate(network, card, atoms))
-    write_and_check(torch.jit.script(network), card, options.output)
+    network = Ewald(shared, k_max)
+    write_coulomb("ewald", "SPEC_EWALD_HALO", network, options, elements, charges)
     print(f"alpha {alpha:.6g}, largest wave vector {k_max:.6g} 1/Angstrom")
 
 

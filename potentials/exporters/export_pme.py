@@ -7,18 +7,9 @@ disordered system of the given density, measured here against Ewald's sum.
 """
 
 try:
-    import torch
-    from command_line import run, write_and_check
+    from command_line import run
     from coulomb import ParticleMesh, choose_spacing
-    from coulomb_archive import (
-        coulomb_card,
-        coulomb_parser,
-        in_precision,
-        read_charges,
-        reference_atoms,
-        settle,
-    )
-    from evaluate import add_reference, evaluate
+    from coulomb_archive import coulomb_parser, read_charges, settle, write_coulomb
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs torch and numpy in the Python "
@@ -38,11 +29,8 @@ def main(arguments=None):
     spacing = options.spacing or choose_spacing(
         options.accuracy, options.order, alpha, options.density, options.mean_square_charge
     )
-    network = in_precision(ParticleMesh(shared, spacing, options.order), options.dtype)
-    card = coulomb_card("pme", "SPEC_PME_HALO", network, options, elements, charges)
-    atoms = reference_atoms(elements, charges)
-    add_reference(card, atoms, evaluate(network, card, atoms))
-    write_and_check(torch.jit.script(network), card, options.output)
+    network = ParticleMesh(shared, spacing, options.order)
+    write_coulomb("pme", "SPEC_PME_HALO", network, options, elements, charges)
     print(f"alpha {alpha:.6g} 1/Angstrom, mesh points {spacing:.4g} Angstrom apart at most")
 
 
