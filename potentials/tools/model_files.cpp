@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <stdexcept>
 
@@ -39,6 +40,25 @@ double parse_charge(const std::string& word) {
     if (error == std::errc() && stop == end && std::isfinite(charge)) return charge;
     throw std::runtime_error("--charge: got '" + word +
                              "', expected the total charge of the system, a number in e");
+}
+
+int run_tool(const std::string& name, const std::string& usage,
+             const std::vector<std::string>& words,
+             const std::function<void(const std::vector<std::string>&)>& run) {
+    if (words.empty() || words[0] == "--help" || words[0] == "-h") {
+        (words.empty() ? std::cerr : std::cout) << usage;
+        return words.empty() ? 2 : 0;
+    }
+    try {
+        run(words);
+        return 0;
+    } catch (const std::invalid_argument& error) {
+        std::cerr << name << ": " << error.what() << "\n" << usage;
+        return 2;
+    } catch (const std::exception& error) {
+        std::cerr << name << ": " << error.what() << "\n";
+        return 1;
+    }
 }
 
 }  // namespace nvalchemi

@@ -114,19 +114,6 @@ void evaluate(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::vector<std::string> words(argv + 1, argv + argc);
-    if (words.empty() || words[0] == "--help" || words[0] == "-h") {
-        (words.empty() ? std::cerr : std::cout) << kUsage;
-        return words.empty() ? 2 : 0;
-    }
-    try {
-        evaluate(parse_arguments(words));
-        return 0;
-    } catch (const std::invalid_argument& error) {
-        std::cerr << "nvalchemi-evaluate: " << error.what() << "\n" << kUsage;
-        return 2;
-    } catch (const std::exception& error) {
-        std::cerr << "nvalchemi-evaluate: " << error.what() << "\n";
-        return 1;
-    }
+    return nvalchemi::run_tool("nvalchemi-evaluate", kUsage, {argv + 1, argv + argc},
+                               [](const auto& words) { evaluate(parse_arguments(words)); });
 }
