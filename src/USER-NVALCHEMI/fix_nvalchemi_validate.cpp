@@ -365,9 +365,8 @@ Judgement FixNvalchemiValidate::judge(bool at_setup, const std::string &stopped)
 
 Judgement FixNvalchemiValidate::judge_sampled(const JudgedRun &judged, const std::string &stopped)
 {
-  SampledVerdict verdict;
-  verdict.failure = stopped;
-  if (stopped.empty()) verdict = impl->sampler->check(judged.at_setup);
+  auto verdict =
+      stopped.empty() ? impl->sampler->check(judged.at_setup) : impl->sampler->stopped(stopped);
   if (judged.at_setup || !verdict.passed())
     verdict.compared.parts = gather_parts(lmp, pair, stopped.empty());
   copy_box(lmp, pair->angstrom_per_length(), verdict.compared.atoms.system);

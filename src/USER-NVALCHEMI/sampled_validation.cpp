@@ -60,17 +60,26 @@ SampledValidation::SampledValidation(LAMMPS *lmp, PairNvalchemi *pair,
 
 /* ---------------------------------------------------------------------- */
 
-SampledVerdict SampledValidation::check(bool first)
+SampledVerdict SampledValidation::stopped(const std::string &reason) const
 {
-  const double start = MPI_Wtime();
-  const bigint step = lmp_->update->ntimestep;
   SampledVerdict verdict;
+  verdict.failure = reason;
   verdict.natoms = count_mapped_atoms(lmp_, pair_);
   verdict.seed = settings_.seed;
   verdict.count = settings_.count;
   verdict.room = settings_.room;
   verdict.force_room = settings_.force_room;
   verdict.cutoff = pair_->parts().session.card().cutoff;
+  return verdict;
+}
+
+/* ---------------------------------------------------------------------- */
+
+SampledVerdict SampledValidation::check(bool first)
+{
+  const double start = MPI_Wtime();
+  const bigint step = lmp_->update->ntimestep;
+  SampledVerdict verdict = stopped("");
   force_errors_.assign(3 * static_cast<std::size_t>(lmp_->atom->nlocal), 0.0);
   double bytes = 0.0;
   for (const auto &exchange : pair_->parts().exchange.records()) {

@@ -35,6 +35,10 @@ class SampledValidation {
 
   SampledVerdict check(bool first);
 
+  // the verdict where the run itself has failed, for `reason`; collective
+
+  SampledVerdict stopped(const std::string &reason) const;
+
   // (nlocal, 3) run minus reference of the atoms whose forces were compared by the latest check, in
   // eV/Angstrom; zero for the others
 
