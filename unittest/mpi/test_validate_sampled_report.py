@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The report of fix nvalchemi/validate in its sampled mode, and its force errors by atom."""
 
+import importlib.util
 import json
 import re
 import subprocess
@@ -23,6 +24,7 @@ SYMPTOMS = {
     "round_rows": ("reduced_precision", "run"),
     "swap_energies": ("atoms_permuted", "unknown"),  # all of them are drawn
 }
+HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 DETACHED = scripted.LAYER + "    h = h + torch.zeros_like(h).index_add(0, i, (h[j] * m).detach())\n"
 
 
