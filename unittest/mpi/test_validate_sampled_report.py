@@ -140,6 +140,7 @@ class Passing(SampledReportTest):
         sampled = report["run"]["sampled"]
         self.assertIn("sums over the whole system", sampled["energies"]["not_compared"])
         self.assertEqual(sampled["strata"], [])
+        self.assertEqual(sampled["sample"], 30)
         self.assertIsNone(sampled["slope"]["not_compared"])
         compared = [q["name"] for q in report["run"]["quantities"] if q["compared"]]
         self.assertEqual(compared, ["forces along one direction"])
