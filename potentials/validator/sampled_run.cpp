@@ -121,6 +121,13 @@ double SampledRun::slope_difference() const {
     return std::isfinite(difference) ? difference : std::numeric_limits<double>::infinity();
 }
 
+void SampledRun::mark_unreached() {
+    const char* why = "the check stopped before it";
+    for (auto* quantity : {&energies, &forces})
+        if (quantity->atoms == 0 && quantity->compared()) quantity->not_compared = why;
+    if (slope_tolerance == 0 && no_slope.empty()) no_slope = why;
+}
+
 std::vector<StratumReached> worst_first(std::vector<StratumReached> strata) {
     std::stable_sort(strata.begin(), strata.end(),
                      [](const auto& a, const auto& b) { return a.bound() > b.bound(); });

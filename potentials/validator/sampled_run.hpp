@@ -72,6 +72,8 @@ struct SampledRun {
     double slope_difference() const;
     bool slope_passed() const { return !no_slope.empty() || slope_difference() <= slope_tolerance; }
     bool numbers_agree() const { return energies.passed() && forces.passed() && slope_passed(); }
+    /// After a failure: say of what was not reached that it was not compared.
+    void mark_unreached();
     /// At 95 % confidence fewer of all atoms are wrong if no sampled one is.
     double bound() const { return bound_on_wrong(natoms, energies.atoms); }
 };

@@ -70,6 +70,7 @@ SampledVerdict SampledValidation::stopped(const std::string &reason) const
   verdict.room = settings_.room;
   verdict.force_room = settings_.force_room;
   verdict.cutoff = pair_->parts().session.card().cutoff;
+  if (!reason.empty()) verdict.mark_unreached();
   return verdict;
 }
 
@@ -97,6 +98,7 @@ SampledVerdict SampledValidation::check(bool first)
     verdict.failure = "a rank failed in the check of the exchange: " + failure;
   }
   if (verdict.failure.empty()) compare(step, first, verdict);
+  if (!verdict.failure.empty()) verdict.mark_unreached();
   verdict.seconds = largest_of(MPI_Wtime() - start);
   return verdict;
 }

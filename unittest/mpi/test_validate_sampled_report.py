@@ -255,6 +255,10 @@ class Stopped(SampledReportTest):
         report = self.read()
         self.assertIn("rank 1: ", report["run"]["failure"])
         self.assertEqual(report["run"]["blame"], "unknown")
+        for check in ("energies", "forces", "slope"):
+            self.assertEqual(
+                report["run"]["sampled"][check]["not_compared"], "the check stopped before it"
+            )
 
     def test_a_reference_that_cannot_be_evaluated_leaves_a_report(self):
         places = [[2.0 + 4.0 * k, 5.0, 5.0] for k in range(36)]
