@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "potentials/graph_choice.hpp"
 
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
+#include <chrono>
+#include <cmath>
 #include <sstream>
 
 #include "potentials/evaluation_scope.hpp"
@@ -61,10 +65,26 @@ std::string GraphChoice::obstacle(const AtomGraph& graph, const HaloExchange& ex
     if (takes_neighbor_table(card_)) return "the model takes a table of neighbours";
     if (card_.find_input(InputRole::SetupCell))
         return "the number of the model's wave vectors or mesh points follows the cell";
-    if (wanted_ == GraphUse::Auto && graph.n_owned > MOST_ATOMS_OF_AUTO)
-        return std::to_string(graph.n_owned) + " atoms are more than " +
-               std::to_string(MOST_ATOMS_OF_AUTO) + ", up to which it pays";
     return {};
+}
+
+/// Of an evaluation without a graph: the time after the host has launched everything.
+double GraphChoice::part_spent_waiting(const AtomGraph& graph) const {
+    const StreamScope stream_scope(device_, graph.cuda_stream);
+    const auto stream = c10::impl::getDeviceGuardImpl(device_.type())->getStream(device_);
+    SerialExchange alone(graph.n_rows);
+    double part = 1.0;
+    for (int repeat = 0; repeat < 2; ++repeat) {  // the first may be slow to launch
+        const auto inputs = make_model_inputs(card_, graph, device_);
+        stream.synchronize();
+        const auto start = std::chrono::steady_clock::now();
+        const auto results = model_.run(graph, inputs, alone);
+        const std::chrono::duration<double> launched = std::chrono::steady_clock::now() - start;
+        stream.synchronize();
+        const std::chrono::duration<double> done = std::chrono::steady_clock::now() - start;
+        part = 1.0 - launched / done;
+    }
+    return part;
 }
 
 void GraphChoice::give_up(const std::string& reason) {
@@ -89,6 +109,12 @@ void GraphChoice::decide(const AtomGraph& graph, const HaloExchange& exchange) {
     if (graph.n_owned == 0) return;
     decided_ = true;
     try {
+        if (wanted_ == GraphUse::Auto)
+            if (const double part = part_spent_waiting(graph); part > MOST_WAITING_OF_AUTO)
+                return give_up("the GPU works " + std::to_string(std::lround(100.0 * part)) +
+                               " % of an evaluation's time with all of it launched, a graph pays "
+                               "up to " +
+                               std::to_string(std::lround(100.0 * MOST_WAITING_OF_AUTO)) + " %");
         recorded_ = std::make_unique<StaticEvaluation>(card_, model_, device_,
                                                        open_graph_recorder(device_.index()));
         compare(graph);

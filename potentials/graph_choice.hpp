@@ -12,9 +12,9 @@
 
 namespace nvalchemi {
 
-/// Atoms up to which GraphUse::Auto records. On an H200 SevenNet-0 in float32 takes 41 ms of
-/// launches and 28 microseconds of work for each atom.
-constexpr std::int64_t MOST_ATOMS_OF_AUTO = 1500;
+/// Part of an evaluation that the host may spend waiting for the GPU if GraphUse::Auto is to
+/// record. What takes longer than that is bound by the GPU's work, of which a graph spares nothing.
+constexpr double MOST_WAITING_OF_AUTO = 0.25;
 
 /// Decides whether evaluations of one model are recorded and replayed, and does so.
 class GraphChoice {
@@ -37,6 +37,7 @@ class GraphChoice {
 
   private:
     std::string obstacle(const AtomGraph& graph, const HaloExchange& exchange) const;
+    double part_spent_waiting(const AtomGraph& graph) const;
     void compare(const AtomGraph& graph);
     void give_up(const std::string& reason);
 

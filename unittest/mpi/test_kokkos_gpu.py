@@ -6,10 +6,11 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
 from comparison import kokkos_arguments
 from simulation import RunFailed, read_thermo, vectors
 from suite import LONG, main, model, models, one_line, scripted_model
-from test_kokkos import GPUS, SKIPPED, KokkosTest
+from test_kokkos import GPU_BAR, GPUS, HOST_BAR, SKIPPED, KokkosTest
 
 # how many edges are near is a number on the GPU that the host has to wait for
 WAITS = """
@@ -93,6 +94,60 @@ def one_archive(archive):
 
 for each in models() if GPUS else ():
     setattr(Graphs, f"test_{each.name}", one_archive(each))
+
+
+class Transports(KokkosTest):
+    """The same numbers whichever way rows travel, and with more ranks than GPUs."""
+
+    def setUp(self):
+        super().setUp()
+        if not GPUS:
+            self.skipTest("needs a GPU")
+        self.crystal = model("toy_index_add").case("nacl64")[0]
+
+    def numbers(self, archive, ranks, comm="auto"):
+        settings = self.kokkos_settings(archive, ranks, pair_arguments=f"halo_comm {comm}")
+        return self.decomposed(self.crystal, settings).reference
+
+    def assert_the_same(self, found, expected):
+        self.assert_same(found, expected, self.crystal.volume, HOST_BAR)
+
+    def test_staging_on_the_host_and_nccl(self):
+        if int(GPUS) < 2:
+            self.skipTest("needs two GPUs")
+        for name in ("toy_index_add", "mace_rand_f64", "nequip_rand_f64_energy"):
+            with self.subTest(model=name):
+                archive = model(name)
+                self.assert_the_same(
+                    self.numbers(archive, 2, "nccl"), self.numbers(archive, 2, "mpi")
+                )
+
+    def test_more_ranks_than_gpus(self):
+        archive = model("toy_index_add")
+        alone = self.numbers(archive, 1)
+        for ranks in (2, 4, 8):
+            with self.subTest(ranks=ranks):
+                self.assert_same(self.numbers(archive, ranks), alone, self.crystal.volume, GPU_BAR)
+
+    def test_energy_is_kept_as_on_the_host(self):
+        archive = model("toy_index_add")
+        structure = self.crystal.repeated((2, 2, 2))
+        lines = [
+            "velocity all create 300 4711 loop geom",
+            "neigh_modify every 1 delay 0 check yes",
+            "fix move all nve",
+            "thermo_style custom step etotal",
+            "thermo 20",
+            f"run {5000 if LONG else 200}",
+        ]
+        host = self.run_structure(structure, archive.settings(ranks=2), lines)
+        gpu = self.kokkos_run(structure, self.kokkos_settings(archive, 2), lines)
+        spread = {}
+        for name, run in (("host", host), ("gpu", gpu)):
+            energies = read_thermo(run.log)[0]["TotEng"]
+            spread[name] = np.ptp(energies) / len(structure)
+        print(f"spread of the energy in eV an atom: {spread}")
+        self.assertLess(spread["gpu"], 1.5 * spread["host"])
 
 
 class Memory(KokkosTest):
