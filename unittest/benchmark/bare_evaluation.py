@@ -78,7 +78,8 @@ def load(archive):
 
 def measure(module, card, atoms, repeats, capture):
     edges = periodic_edges(atoms, card["cutoff"])
-    values = {k: v.cuda() for k, v in role_values(card, atoms, edges).items()}
+    values = role_values(card, atoms, edges)
+    values = {k: v.cuda() if torch.is_tensor(v) else v for k, v in values.items()}
     leaf = differentiable_input(card, values)
     arguments = forward_arguments(card, values)
     (energies,) = (k for k, e in card["outputs"].items() if e["role"] == "atomic_energies")

@@ -35,11 +35,11 @@ class Graphs(KokkosTest):
         "run 20",
     )
 
-    def simulate(self, archive, use, style, device):
+    def simulate(self, archive, use, style, device, ranks=1):
         structure = archive.case("nacl64")[0]
         if style.endswith("kk"):
             arguments = f"graphs {use}"
-            settings = self.kokkos_settings(archive, 1, style=style, pair_arguments=arguments)
+            settings = self.kokkos_settings(archive, ranks, style=style, pair_arguments=arguments)
             run = self.kokkos_run(structure, settings, self.LINES)
         else:
             settings = archive.settings(ranks=1, pair_arguments=f"device {device} graphs {use}")
@@ -47,10 +47,10 @@ class Graphs(KokkosTest):
         last = self.snapshots("out.dump")[-1]
         return run.log, read_thermo(run.log)[0], vectors(last, "c_energy fx fy fz")
 
-    def check(self, archive, style, device="cuda"):
-        log, thermo, atoms = self.simulate(archive, "yes", style, device)
-        plain_log, plain_thermo, plain_atoms = self.simulate(archive, "no", style, device)
-        with self.subTest(model=archive.name, style=style):
+    def check(self, archive, style, device="cuda", ranks=1):
+        log, thermo, atoms = self.simulate(archive, "yes", style, device, ranks)
+        plain_log, plain_thermo, plain_atoms = self.simulate(archive, "no", style, device, ranks)
+        with self.subTest(model=archive.name, style=style, ranks=ranks):
             self.assertIn("20 of them replayed a CUDA graph", log)
             self.assertNotIn("CUDA graph", plain_log)
             # what rounding makes of 20 steps
@@ -70,15 +70,22 @@ class Graphs(KokkosTest):
     def test_the_host_style_with_the_model_on_the_gpu(self):
         self.check(model("toy_index_add"), "nvalchemi")
 
-    def test_ranks_that_exchange_rows_do_without(self):
+    def test_rows_that_travel_through_the_host_are_no_part_of_a_graph(self):
         archive = model("toy_index_add")
         structure = archive.case("nacl64")[0]
-        run = self.kokkos_run(structure, self.kokkos_settings(archive, 2), ["run 1"])
-        self.assertIn("no CUDA graph: rows travel between 2 ranks", one_line(run.log))
-        settings = self.kokkos_settings(archive, 2, pair_arguments="graphs yes")
+        settings = self.kokkos_settings(archive, 2, pair_arguments="halo_comm mpi")
+        run = self.kokkos_run(structure, settings, ["run 1"])
+        self.assertIn("no CUDA graph: rows travel between 2 ranks through host", one_line(run.log))
+        settings = self.kokkos_settings(archive, 2, pair_arguments="halo_comm mpi graphs yes")
         arguments = kokkos_arguments(settings)
         run = self.run_input(self.script(structure, settings, ["run 1"]), 2, arguments=arguments)
         self.assertIn("keyword graphs: got yes, expected auto or no", one_line(run.message))
+
+    def test_rows_that_travel_from_gpu_to_gpu_are_a_part_of_a_graph(self):
+        if int(GPUS) < 2:
+            self.skipTest("needs two GPUs")
+        for name in ("toy_index_add", "mace_rand_f64", "nequip_rand_f64_energy", "d3bj_pbe"):
+            self.check(model(name), "nvalchemi/kk", ranks=2)
 
     def test_a_model_that_waits_for_the_gpu_does_without(self):
         archive = scripted_model("waits", WAITS, 0)
@@ -140,7 +147,8 @@ class Transports(KokkosTest):
             "thermo 20",
             f"run {5000 if LONG else 200}",
         ]
-        host = self.run_structure(structure, archive.settings(ranks=2), lines)
+        host_settings = archive.settings(ranks=2, pair_arguments="device cpu")
+        host = self.run_structure(structure, host_settings, lines)
         gpu = self.kokkos_run(structure, self.kokkos_settings(archive, 2), lines)
         spread = {}
         for name, run in (("host", host), ("gpu", gpu)):
