@@ -25,11 +25,11 @@ class CudaGraphRecorder final : public GraphRecorder {
         using Clock = std::chrono::steady_clock;
         const c10::cuda::CUDAGuard device_guard(device_);
         graph_.reset();
-        const auto start = on_own_stream([&] {
+        Clock::time_point start;
+        on_own_stream([&] {
             stream_.synchronize();
-            const auto began = Clock::now();
+            start = Clock::now();
             work();
-            return began;
         });
         const std::chrono::duration<double> launched = Clock::now() - start;
         stream_.synchronize();
@@ -41,10 +41,7 @@ class CudaGraphRecorder final : public GraphRecorder {
         const c10::cuda::CUDAGuard device_guard(device_);
         // what the runs took, and what an earlier graph kept
         allocator::emptyCache();
-        on_own_stream([&] {
-            capture(work);
-            return 0;
-        });
+        on_own_stream([&] { capture(work); });
     }
 
     void replay() override {
@@ -61,13 +58,12 @@ class CudaGraphRecorder final : public GraphRecorder {
 
     /// The default stream cannot be recorded.
     template <typename Work>
-    auto on_own_stream(const Work& work) {
+    void on_own_stream(const Work& work) {
         const auto outer = c10::cuda::getCurrentCUDAStream(device_);
         order(outer, stream_);
         const c10::cuda::CUDAStreamGuard stream_guard(stream_);
-        const auto result = work();
+        work();
         order(stream_, outer);
-        return result;
     }
 
     void capture(const std::function<void()>& work) {
