@@ -30,6 +30,7 @@ from evaluate import (  # noqa: E402
     forward_arguments,
     role_values,
 )
+from operators import load_operators  # noqa: E402
 
 SYMBOLS = {1: "Na", 2: "Cl"}
 
@@ -67,6 +68,10 @@ def periodic_edges(atoms, cutoff):
 def load(archive):
     """Module on the GPU and its card."""
     files = {"nvalchemi.json": ""}
+    try:
+        load_operators()
+    except (OSError, ImportError) as problem:
+        print(f"without this package's own operators: {problem}", file=sys.stderr)
     module = torch.jit.load(archive, map_location="cuda", _extra_files=files)
     card = json.loads(
         files["nvalchemi.json"] or Path(archive).with_suffix(".card.json").read_text()
