@@ -121,8 +121,8 @@ void GraphChoice::decide(const AtomGraph& graph, HaloExchange& exchange,
         if (between_ranks) between_ranks->open_room();
         together(between_ranks, [&] {
             auto recorder = open_ ? open_(device_.index()) : open_graph_recorder(device_.index());
-            recorded_ = std::make_unique<StaticEvaluation>(card_, model_, device_,
-                                                           std::move(recorder));
+            recorded_ =
+                std::make_unique<StaticEvaluation>(card_, model_, device_, std::move(recorder));
             recorded_->prepare(graph, between_ranks);
         });
         record(between_ranks, wanted_ == GraphUse::Auto);

@@ -96,8 +96,7 @@ void PaddedGraph::place_halo(const RoomyRows& rows) {
 }
 
 torch::Tensor PaddedGraph::rows_of_graph(const torch::Tensor& values) const {
-    if (n_rows_ == n_owned_ || values.size(0) < view_.n_rows)
-        return values.narrow(0, 0, n_owned_);
+    if (n_rows_ == n_owned_ || values.size(0) < view_.n_rows) return values.narrow(0, 0, n_owned_);
     return values.index_select(0, places_);
 }
 

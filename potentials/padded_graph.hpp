@@ -51,7 +51,7 @@ class PaddedGraph {
     torch::Tensor halo_places_;              ///< (halo rows of the graph,)
     torch::Tensor places_;                   ///< (rows of the graph,)
     std::int64_t first_sink_ = -1;           ///< that turns_ is for
-    torch::Tensor turns_;           ///< (edges,) a sink's receiver for each edge, dealt out in turn
+    torch::Tensor turns_;  ///< (edges,) a sink's receiver for each edge, dealt out in turn
     AtomGraph view_;
 };
 

@@ -76,9 +76,8 @@ std::function<void()> StaticEvaluation::work(RecordableExchange* exchange) {
         // rows travel on the stream that is being recorded
         void* stream = nullptr;
         if (device_.is_cuda())
-            stream = c10::impl::getDeviceGuardImpl(device_.type())
-                         ->getStream(device_)
-                         .native_handle();
+            stream =
+                c10::impl::getDeviceGuardImpl(device_.type())->getStream(device_).native_handle();
         exchange->run_with_room(stream, [this](HaloExchange& roomy) { run(roomy); });
     };
 }
@@ -136,9 +135,8 @@ ModelResults StaticEvaluation::replay() {
             padded_.rows_of_graph(results_.position_gradient.reshape({-1, 3}));
     results.lattice_virial = results_.lattice_virial;
     const auto gradient = results_.gradient.reshape({-1, 3});
-    results.gradient = card_.forces == ForceSource::EdgeVectors
-                           ? gradient.narrow(0, 0, n_edges_)
-                           : padded_.rows_of_graph(gradient);
+    results.gradient = card_.forces == ForceSource::EdgeVectors ? gradient.narrow(0, 0, n_edges_)
+                                                                : padded_.rows_of_graph(gradient);
     return results;
 }
 

@@ -52,7 +52,7 @@ class StaticEvaluation {
     PaddedGraph padded_;
     ModelInputs inputs_;
     ModelResults results_;
-    std::int64_t n_edges_ = 0;      ///< of the graph
+    std::int64_t n_edges_ = 0;     ///< of the graph
     void* cuda_stream_ = nullptr;  ///< that orders work on its memory
     int recordings_ = 0;
 };

@@ -114,7 +114,8 @@ void MpiExchange::use_stream(void *cuda_stream)
 GpuRows *MpiExchange::gpu_rows(const RowBlock &rows)
 {
   if (rows.cuda_device < 0 || rows.cuda_device != device_ || fault_ != Fault::None) return nullptr;
-  if (gpu_rows_ && gpu_plan_is_old_) gpu_rows_->set_plan(gpu_row_plan(transport_.plan(), keeps_extents_));
+  if (gpu_rows_ && gpu_plan_is_old_)
+    gpu_rows_->set_plan(gpu_row_plan(transport_.plan(), keeps_extents_));
   gpu_plan_is_old_ = false;
   return gpu_rows_.get();
 }

@@ -84,8 +84,10 @@ class Graphs(KokkosTest):
     def test_rows_that_travel_from_gpu_to_gpu_are_a_part_of_a_graph(self):
         if int(GPUS) < 2:
             self.skipTest("needs two GPUs")
-        for name in ("toy_index_add", "mace_rand_f64", "nequip_rand_f64_energy", "d3bj_pbe"):
-            self.check(model(name), "nvalchemi/kk", ranks=2)
+        folded = [archive for archive in models() if not sees_raw_rows(archive)]
+        self.assertGreater(len(folded), 3)
+        for archive in folded:
+            self.check(archive, "nvalchemi/kk", ranks=2)
 
     def test_a_model_that_waits_for_the_gpu_does_without(self):
         archive = scripted_model("waits", WAITS, 0)
@@ -94,8 +96,12 @@ class Graphs(KokkosTest):
         self.assertRegex(one_line(run.log), "no CUDA graph: operator .*captur")
 
 
+def sees_raw_rows(archive):
+    return json.loads(Path(archive.archive).with_suffix(".card.json").read_text())["rows"] == "raw"
+
+
 def one_archive(archive):
-    raw = json.loads(Path(archive.archive).with_suffix(".card.json").read_text())["rows"] == "raw"
+    raw = sees_raw_rows(archive)
     return lambda self: (self.refuse if raw else self.check)(archive, "nvalchemi/kk")
 
 

@@ -25,8 +25,7 @@
 namespace nvalchemi {
 namespace {
 
-const std::string LAYER =
-    "    h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m)\n";
+const std::string LAYER = "    h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * m)\n";
 
 /// Does work anew; may refuse on one rank.
 class RunsAnew final : public GraphRecorder {
