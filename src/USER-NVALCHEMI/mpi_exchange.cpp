@@ -2,6 +2,7 @@
 
 #include "mpi_exchange.h"
 
+#include "gpu_row_plan.h"
 #include "rank_agreement.h"
 #include "root_text.h"
 
@@ -37,38 +38,6 @@ void require_floating_point(const RowBlock &rows)
 {
   if (rows.type != ElementType::Float32 && rows.type != ElementType::Float64)
     throw std::runtime_error("exchange: got integers to add, expected float32 or float64");
-}
-
-/* ----------------------------------------------------------------------
-   the sums of a reverse exchange, row by row
-------------------------------------------------------------------------- */
-
-GpuRowPlan gpu_row_plan(const HaloPlan &plan, bool all_rows)
-{
-  GpuRowPlan result;
-  result.owned_rows = plan.owned_rows;
-  result.total_rows = plan.total_rows;
-  for (const HaloMessage &message : plan.receive_from)
-    result.receive_from.push_back({message.rank, message.first, message.count});
-  for (const HaloMessage &message : plan.send_to)
-    result.send_to.push_back({message.rank, message.first, message.count});
-  result.send_rows = plan.send_rows;
-  result.own_rows = plan.own_rows;
-  result.own_first = plan.own_rows.empty() ? plan.owned_rows : plan.own_copies.first;
-
-  std::vector<std::vector<std::int64_t>> sources(plan.owned_rows);
-  for_each_contribution(
-      plan, [&](std::int64_t k, std::int64_t row) { sources[row].push_back(k); },
-      [&](std::int64_t k, std::int64_t row) { sources[row].push_back(-k - 1); });
-
-  result.sum_offsets.push_back(0);
-  for (std::int64_t row = 0; row < plan.owned_rows; ++row) {
-    if (sources[row].empty() && !all_rows) continue;
-    result.sum_rows.push_back(row);
-    result.sum_sources.insert(result.sum_sources.end(), sources[row].begin(), sources[row].end());
-    result.sum_offsets.push_back(static_cast<std::int64_t>(result.sum_sources.size()));
-  }
-  return result;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -118,18 +87,6 @@ GpuRows *MpiExchange::gpu_rows(const RowBlock &rows)
     gpu_rows_->set_plan(gpu_row_plan(transport_.plan(), keeps_extents_));
   gpu_plan_is_old_ = false;
   return gpu_rows_.get();
-}
-
-/* ----------------------------------------------------------------------
-   work that is replayed never calls for it
-------------------------------------------------------------------------- */
-
-void MpiExchange::renew_gpu_plan(void *stream)
-{
-  if (!gpu_rows_) return;
-  use_stream(stream);
-  gpu_rows_->set_plan(gpu_row_plan(transport_.plan(), keeps_extents_));
-  gpu_plan_is_old_ = false;
 }
 
 /* ---------------------------------------------------------------------- */

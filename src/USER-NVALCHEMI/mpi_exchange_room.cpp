@@ -5,6 +5,7 @@
    counts, so they choose the same room without talking about it.
 ------------------------------------------------------------------------- */
 
+#include "gpu_row_plan.h"
 #include "mpi_exchange.h"
 
 #include <algorithm>
@@ -115,6 +116,18 @@ bool MpiExchange::fit(std::int64_t owned_rows, std::int64_t sink)
   roomy_->set_plan(std::move(roomy));
   roomy_->renew_gpu_plan(cuda_stream_);
   return changed;
+}
+
+/* ----------------------------------------------------------------------
+   work that is replayed never calls for it
+------------------------------------------------------------------------- */
+
+void MpiExchange::renew_gpu_plan(void *stream)
+{
+  if (!gpu_rows_) return;
+  use_stream(stream);
+  gpu_rows_->set_plan(gpu_row_plan(transport_.plan(), keeps_extents_));
+  gpu_plan_is_old_ = false;
 }
 
 /* ---------------------------------------------------------------------- */
