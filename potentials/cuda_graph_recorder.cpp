@@ -5,6 +5,8 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include <chrono>
+
 #include "potentials/graph_recorder.hpp"
 
 namespace nvalchemi {
@@ -13,30 +15,33 @@ namespace {
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
-/// LibTorch chooses algorithms and makes its work spaces in the first runs.
-constexpr int kWarmUpRuns = 2;
-
 class CudaGraphRecorder final : public GraphRecorder {
   public:
     explicit CudaGraphRecorder(int device)
         : device_(static_cast<c10::DeviceIndex>(device)),
           stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device_)) {}
 
+    double warm_up(const std::function<void()>& work) override {
+        using Clock = std::chrono::steady_clock;
+        const c10::cuda::CUDAGuard device_guard(device_);
+        graph_.reset();
+        Clock::time_point start;
+        on_own_stream([&] {
+            stream_.synchronize();
+            start = Clock::now();
+            work();
+        });
+        const std::chrono::duration<double> launched = Clock::now() - start;
+        stream_.synchronize();
+        const std::chrono::duration<double> done = Clock::now() - start;
+        return 1.0 - launched / done;
+    }
+
     void record(const std::function<void()>& work) override {
         const c10::cuda::CUDAGuard device_guard(device_);
-        const auto outer = c10::cuda::getCurrentCUDAStream(device_);
-        graph_.reset();
-        order(outer, stream_);
-        {
-            // the default stream cannot be recorded
-            const c10::cuda::CUDAStreamGuard stream_guard(stream_);
-            for (int run = 0; run < kWarmUpRuns; ++run) work();
-            stream_.synchronize();
-            // what the runs took, and what an earlier graph kept
-            allocator::emptyCache();
-            capture(work);
-        }
-        order(stream_, outer);
+        // what the runs took, and what an earlier graph kept
+        allocator::emptyCache();
+        on_own_stream([&] { capture(work); });
     }
 
     void replay() override {
@@ -49,6 +54,16 @@ class CudaGraphRecorder final : public GraphRecorder {
         at::cuda::CUDAEvent event;
         event.record(before);
         event.block(after);
+    }
+
+    /// The default stream cannot be recorded.
+    template <typename Work>
+    void on_own_stream(const Work& work) {
+        const auto outer = c10::cuda::getCurrentCUDAStream(device_);
+        order(outer, stream_);
+        const c10::cuda::CUDAStreamGuard stream_guard(stream_);
+        work();
+        order(stream_, outer);
     }
 
     void capture(const std::function<void()>& work) {

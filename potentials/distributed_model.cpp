@@ -270,17 +270,19 @@ ModelResults DistributedModel::run(const AtomGraph& graph, const ModelInputs& in
 }
 
 Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exchange,
-                                      bool edge_moments, const ValueObserver& observer) const {
+                                      bool edge_moments, const ValueObserver& observer,
+                                      ModelResults* keep) const {
     if (const auto roomier = with_room_for(graph))
-        return roomier->evaluate(graph, exchange, edge_moments, observer);
+        return roomier->evaluate(graph, exchange, edge_moments, observer, keep);
     const auto start = std::chrono::steady_clock::now();
     const StreamScope stream_scope(device_, graph.cuda_stream);
     try {
         check_where_results_stay(graph);
         const auto inputs = make_model_inputs(card_, graph, device_, slots_);
-        auto evaluation =
-            consolidate(card_, graph, run(graph, inputs, exchange, edge_moments, observer));
+        auto results = run(graph, inputs, exchange, edge_moments, observer);
+        auto evaluation = consolidate(card_, graph, results);
         evaluation.seconds_model = seconds_since(start);
+        if (keep) *keep = std::move(results);
         return evaluation;
     } catch (const c10::OutOfMemoryError& error) {
         throw_out_of_memory(card_, graph, error.what_without_backtrace());

@@ -30,8 +30,9 @@ class DistributedModel {
     /// Collective over the ranks of `exchange`; `edge_moments` the same on all ranks.
     /// `observer` is told every floating point value of the forward pass that has rows of atoms
     /// or belongs to the whole system.
+    /// `keep`: gets the results as they were on the model's device.
     Evaluation evaluate(const AtomGraph& graph, HaloExchange& exchange, bool edge_moments = false,
-                        const ValueObserver& observer = {}) const;
+                        const ValueObserver& observer = {}, ModelResults* keep = nullptr) const;
 
     /// The same as far as tensors on the model's device, from inputs that were made for `graph`, of
     /// which only the extents are looked at. Work goes to torch's current stream.

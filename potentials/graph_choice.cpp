@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "potentials/graph_choice.hpp"
 
+#include <cmath>
 #include <sstream>
 
 #include "potentials/evaluation_scope.hpp"
@@ -31,6 +32,27 @@ void require_same(const std::string& name, const Tensor& found, const Tensor& ex
 /// Of an error of torch, which goes on about debugging.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+/// Do `work`, which does not end an agreement, on all ranks; throws on all if it throws on one.
+void together(RecordableExchange* exchange, const std::function<void()>& work) {
+    std::string problem;
+    try {
+        work();
+    } catch (const c10::Error& error) {
+        problem = first_line(error.what_without_backtrace());
+    } catch (const std::exception& error) {
+        problem = first_line(error.what());
+    }
+    const bool failed = !problem.empty();
+    if (!(exchange ? exchange->any(failed) : failed)) return;
+    throw ModelError(failed ? problem : "another rank could not record one");
+}
+
+RecordableExchange* recordable(HaloExchange& exchange) {
+    return exchange.ranks() > 1 ? dynamic_cast<RecordableExchange*>(&exchange) : nullptr;
+}
+
+std::string percent(double part) { return std::to_string(std::lround(100.0 * part)) + " %"; }
+
 }  // namespace
 
 void require_same_results(const ModelCard& card, const ModelResults& found,
@@ -47,23 +69,23 @@ void require_same_results(const ModelCard& card, const ModelResults& found,
 }
 
 GraphChoice::GraphChoice(GraphUse wanted, const ModelCard& card, const DistributedModel& model,
-                         const torch::Device& device)
-    : wanted_(wanted), card_(card), model_(model), device_(device) {}
+                         const torch::Device& device, OpenRecorder open)
+    : wanted_(wanted), card_(card), model_(model), device_(device), open_(std::move(open)) {}
 
-/// Why this evaluation cannot be recorded, whatever the model is; empty: it can.
+/// Why this evaluation cannot be recorded, the same on all ranks; empty: it can.
 std::string GraphChoice::obstacle(const AtomGraph& graph, const HaloExchange& exchange) const {
-    if (!device_.is_cuda()) return "the model runs on the CPU";
-    if (exchange.ranks() > 1)
-        return "rows travel between " + std::to_string(exchange.ranks()) + " ranks";
-    if (graph.n_rows > graph.n_owned)
+    if (!open_ && !device_.is_cuda()) return "the model runs on the CPU";
+    const auto* between_ranks = dynamic_cast<const RecordableExchange*>(&exchange);
+    if (exchange.ranks() > 1 && between_ranks == nullptr)
+        return "rows travel between " + std::to_string(exchange.ranks()) + " parts";
+    if (card_.rows == RowMode::Raw)
         return "the model sees copies of atoms as rows of their own (\"rows\": \"raw\" in its "
                "card)";
     if (takes_neighbor_table(card_)) return "the model takes a table of neighbours";
     if (card_.find_input(InputRole::SetupCell))
         return "the number of the model's wave vectors or mesh points follows the cell";
-    if (wanted_ == GraphUse::Auto && graph.n_owned > MOST_ATOMS_OF_AUTO)
-        return std::to_string(graph.n_owned) + " atoms are more than " +
-               std::to_string(MOST_ATOMS_OF_AUTO) + ", up to which it pays";
+    if (exchange.ranks() > 1) return between_ranks->obstacle();
+    if (graph.n_rows > graph.n_owned) return "rows were not folded";
     return {};
 }
 
@@ -75,48 +97,83 @@ void GraphChoice::give_up(const std::string& reason) {
     if (device_.is_cuda()) news_ = "no CUDA graph: " + reason;
 }
 
-void GraphChoice::compare(const AtomGraph& graph) {
-    const StreamScope stream_scope(device_, graph.cuda_stream);
-    SerialExchange alone(graph.n_rows);
-    const auto plain = model_.run(graph, make_model_inputs(card_, graph, device_), alone);
-    const double tolerance = model_.precision() == "float64" ? 1e-9 : 1e-4;
-    require_same_results(card_, recorded_->evaluate(graph), plain, tolerance);
+/// What has been prepared. Throws ModelError on all ranks.
+void GraphChoice::record(RecordableExchange* exchange, bool if_it_pays) {
+    double waiting = 0.0;
+    for (int run = 0; run < 2; ++run)  // the first is slow to launch
+        together(exchange, [&] { waiting = recorded_->warm_up(exchange); });
+    const bool pays = waiting <= MOST_WAITING_OF_AUTO;
+    if (if_it_pays && !(exchange ? exchange->any(pays) : pays))
+        throw ModelError("the GPU works on for " + percent(waiting) +
+                         " of an evaluation's time with all of it launched; a graph pays up to " +
+                         percent(MOST_WAITING_OF_AUTO));
+    together(exchange, [&] { recorded_->record(exchange); });
 }
 
-void GraphChoice::decide(const AtomGraph& graph, const HaloExchange& exchange) {
+void GraphChoice::decide(const AtomGraph& graph, HaloExchange& exchange,
+                         const ModelResults& plain) {
     const auto reason = obstacle(graph, exchange);
     if (!reason.empty()) return give_up(reason);
-    if (graph.n_owned == 0) return;
+    auto* const between_ranks = recordable(exchange);
+    if (!between_ranks && graph.n_owned == 0) return;
     decided_ = true;
     try {
-        recorded_ = std::make_unique<StaticEvaluation>(card_, model_, device_,
-                                                       open_graph_recorder(device_.index()));
-        compare(graph);
-    } catch (const c10::Error& error) {
-        return give_up(first_line(error.what_without_backtrace()));
+        if (between_ranks) between_ranks->open_room();
+        together(between_ranks, [&] {
+            auto recorder = open_ ? open_(device_.index()) : open_graph_recorder(device_.index());
+            recorded_ =
+                std::make_unique<StaticEvaluation>(card_, model_, device_, std::move(recorder));
+            recorded_->prepare(graph, between_ranks);
+        });
+        record(between_ranks, wanted_ == GraphUse::Auto);
+        const double tolerance = model_.precision() == "float64" ? 1e-9 : 1e-4;
+        together(between_ranks,
+                 [&] { require_same_results(card_, recorded_->replay(), plain, tolerance); });
     } catch (const std::exception& error) {
-        return give_up(first_line(error.what()));
+        return give_up(error.what());
     }
     news_ = "evaluations are recorded as a CUDA graph and replayed";
 }
 
-std::optional<Evaluation> GraphChoice::evaluate(const AtomGraph& graph,
-                                                const HaloExchange& exchange, bool edge_moments) {
-    if (!recorded_ || edge_moments || graph.n_owned == 0 || exchange.ranks() > 1 ||
-        graph.n_rows > graph.n_owned)
-        return std::nullopt;
+std::optional<Evaluation> GraphChoice::evaluate(const AtomGraph& graph, HaloExchange& exchange,
+                                                bool edge_moments) {
+    auto* const between_ranks = recordable(exchange);
+    if (!replays(edge_moments)) return std::nullopt;
+    if (!between_ranks && (graph.n_owned == 0 || graph.n_rows > graph.n_owned)) return std::nullopt;
+    if (between_ranks) {
+        // a rank that throws here answers any() as it leaves the evaluation
+        const bool changed = between_ranks->any(recorded_->prepare(graph, between_ranks));
+        try {
+            if (changed) record(between_ranks, false);
+        } catch (const std::exception& error) {
+            give_up(error.what());
+            return std::nullopt;
+        }
+        between_ranks->settle();
+        return replay(graph);
+    }
     try {
-        auto evaluation = consolidate(card_, graph, recorded_->evaluate(graph));
-        evaluation.replayed = true;
-        return evaluation;
+        together(nullptr, [&] {
+            if (recorded_->prepare(graph)) record(nullptr, false);
+        });
+        return replay(graph);
     } catch (const NotFiniteError&) {
         throw;
-    } catch (const c10::Error& error) {
-        give_up(first_line(error.what_without_backtrace()));
     } catch (const std::exception& error) {
-        give_up(first_line(error.what()));
+        give_up(error.what());
     }
     return std::nullopt;
+}
+
+Evaluation GraphChoice::replay(const AtomGraph& graph) {
+    try {
+        auto evaluation = consolidate(card_, graph, recorded_->replay());
+        evaluation.replayed = true;
+        return evaluation;
+    } catch (const c10::Error& error) {
+        throw ModelError("model '" + card_.name +
+                         "' as a CUDA graph: " + first_line(error.what_without_backtrace()));
+    }
 }
 
 }  // namespace nvalchemi

@@ -2,6 +2,7 @@
 #ifndef NVALCHEMI_POTENTIALS_GRAPH_CHOICE_HPP
 #define NVALCHEMI_POTENTIALS_GRAPH_CHOICE_HPP
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,38 +13,46 @@
 
 namespace nvalchemi {
 
-/// Atoms up to which GraphUse::Auto records. On an H200 SevenNet-0 in float32 takes 41 ms of
-/// launches and 28 microseconds of work for each atom.
-constexpr std::int64_t MOST_ATOMS_OF_AUTO = 1500;
+/// Part of an evaluation that the host may spend waiting for the GPU if GraphUse::Auto is to
+/// record. What takes longer than that is bound by the GPU's work, of which a graph spares nothing.
+constexpr double MOST_WAITING_OF_AUTO = 0.25;
 
 /// Decides whether evaluations of one model are recorded and replayed, and does so.
 class GraphChoice {
   public:
-    /// `model` is on `device`; both and `card` outlive this.
-    GraphChoice(GraphUse wanted, const ModelCard& card, const DistributedModel& model,
-                const torch::Device& device);
+    using OpenRecorder = std::function<std::unique_ptr<GraphRecorder>(int cuda_device)>;
 
-    /// Evaluate by replaying, if that has been found to give the same numbers; else nothing.
-    std::optional<Evaluation> evaluate(const AtomGraph& graph, const HaloExchange& exchange,
+    /// `model` is on `device`; both and `card` outlive this. `open`: what records, for a model on
+    /// the CPU too (tests); empty: CUDA graphs.
+    GraphChoice(GraphUse wanted, const ModelCard& card, const DistributedModel& model,
+                const torch::Device& device, OpenRecorder open = {});
+
+    /// Evaluate by replaying, if replays() says so and it can be done; else nothing, and the graph
+    /// is to be evaluated as if this had not been called. Collective.
+    std::optional<Evaluation> evaluate(const AtomGraph& graph, HaloExchange& exchange,
                                        bool edge_moments);
 
-    /// Told of the first evaluation without replaying: decide, recording the same graph. Throws
-    /// ModelError if graphs are wanted and cannot be.
-    void decide(const AtomGraph& graph, const HaloExchange& exchange);
+    /// Told of the results of the first evaluation without replaying: decide, recording the same
+    /// graph. Throws ModelError, on all ranks, if graphs are wanted and cannot be. Collective.
+    void decide(const AtomGraph& graph, HaloExchange& exchange, const ModelResults& plain);
 
+    /// Whether the next evaluation will be replayed; the same on all ranks.
+    bool replays(bool edge_moments) const { return recorded_ != nullptr && !edge_moments; }
     bool undecided() const { return wanted_ != GraphUse::No && !decided_; }
     std::string take_news() { return std::exchange(news_, std::string()); }
     int recordings() const { return recorded_ ? recorded_->recordings() : 0; }
 
   private:
     std::string obstacle(const AtomGraph& graph, const HaloExchange& exchange) const;
-    void compare(const AtomGraph& graph);
+    void record(RecordableExchange* exchange, bool if_it_pays);
     void give_up(const std::string& reason);
+    Evaluation replay(const AtomGraph& graph);
 
     GraphUse wanted_;
     const ModelCard& card_;
     const DistributedModel& model_;
     torch::Device device_;
+    OpenRecorder open_;
     bool decided_ = false;
     std::unique_ptr<StaticEvaluation> recorded_;  ///< null: not used
     std::string news_;

@@ -46,18 +46,11 @@ void put(const Tensor& array, const T* data, std::int64_t count, int cuda_device
 
 }  // namespace
 
-std::int64_t capacity_for(std::int64_t count, std::int64_t present) {
-    constexpr std::int64_t kLeastRoom = 8;
-    constexpr std::int64_t kPart = 64;
-    const bool much_too_large = present > 2 * (count + kLeastRoom);
-    if (present > 0 && count <= present && !much_too_large) return present;
-    return count + count / kPart + kLeastRoom;
-}
-
 PaddedGraph::PaddedGraph(const ModelCard& card, const torch::Device& device)
     : device_(device), sink_edge_(longer_than(card.cutoff).to(device)) {}
 
-void PaddedGraph::resize(std::int64_t rows, std::int64_t edges) {
+void PaddedGraph::resize(std::int64_t owned, std::int64_t halo, std::int64_t edges) {
+    const auto rows = owned + halo;
     const auto integers = torch::TensorOptions(torch::kInt64).device(device_);
     const auto reals = torch::TensorOptions(torch::kFloat64).device(device_);
     species_ = torch::zeros({rows}, integers);
@@ -69,7 +62,9 @@ void PaddedGraph::resize(std::int64_t rows, std::int64_t edges) {
     shift_ = torch::zeros({edges, 3}, reals);
     charge_ = torch::zeros({rows}, reals);
     first_sink_ = -1;
-    view_.n_owned = view_.n_rows = rows;
+    halo_version_ = -1;
+    view_.n_owned = owned;
+    view_.n_rows = rows;
     view_.n_edges = edges;
     view_.species = species_.const_data_ptr<std::int64_t>();
     view_.receiver = receiver_.const_data_ptr<std::int64_t>();
@@ -83,7 +78,7 @@ void PaddedGraph::resize(std::int64_t rows, std::int64_t edges) {
 /// Sums into one row by many threads would wait for each other: all pairs of sinks take part.
 void PaddedGraph::spread_edges(std::int64_t first_sink, std::int64_t first_edge) {
     if (first_sink != first_sink_) {
-        const auto pairs = (view_.n_rows - first_sink) / 2;
+        const auto pairs = (view_.n_owned - first_sink) / 2;
         turns_ = torch::arange(view_.n_edges, species_.options()).remainder(pairs) * 2 + first_sink;
         first_sink_ = first_sink;
     }
@@ -93,26 +88,56 @@ void PaddedGraph::spread_edges(std::int64_t first_sink, std::int64_t first_edge)
     sender_.narrow(0, first_edge, count).copy_(receivers + 1);
 }
 
-bool PaddedGraph::fill(const AtomGraph& graph) {
-    const auto rows = capacity_for(graph.n_rows + SINKS, view_.n_rows);
+void PaddedGraph::place_halo(const RoomyRows& rows) {
+    if (halo_version_ == rows.version && places_.size(0) == n_rows_) return;
+    halo_places_ = torch::tensor(rows.places, torch::kInt64).add_(view_.n_owned).to(device_);
+    places_ = torch::cat({torch::arange(n_owned_, species_.options()), halo_places_});
+    halo_version_ = rows.version;
+}
+
+torch::Tensor PaddedGraph::rows_of_graph(const torch::Tensor& values) const {
+    if (n_rows_ == n_owned_ || values.size(0) < view_.n_rows) return values.narrow(0, 0, n_owned_);
+    return values.index_select(0, places_);
+}
+
+bool PaddedGraph::fill(const AtomGraph& graph, RecordableExchange* exchange) {
+    const auto owned = capacity_for(graph.n_owned + SINKS, view_.n_owned);
     const auto edges = capacity_for(graph.n_edges, view_.n_edges);
-    const bool changed = rows != view_.n_rows || edges != view_.n_edges;
-    if (changed) resize(rows, edges);
+    bool changed = exchange != nullptr && exchange->fit(owned, graph.n_owned);
+    const auto halo = exchange ? exchange->roomy_rows().halo_rows : 0;
+    if (owned != view_.n_owned || owned + halo != view_.n_rows || edges != view_.n_edges) {
+        changed = true;
+        resize(owned, halo, edges);
+    }
+    n_owned_ = graph.n_owned;
+    n_rows_ = graph.n_rows;
+    if (exchange) place_halo(exchange->roomy_rows());
 
     const auto zero = torch::zeros({}, position_.options());
     const int from = graph.cuda_device;
-    const auto n = graph.n_rows;
-    put(species_, graph.species, n, from, zero);
+    const auto n = graph.n_owned, n_halo = graph.n_rows - graph.n_owned;
+    const auto put_rows = [&](const Tensor& array, const auto* data) {
+        put(array, data, n, from, zero);
+        if (n_halo == 0) return;
+        const auto width = array.numel() / array.size(0);
+        array.index_copy_(0, halo_places_,
+                          given(data + n * width, n_halo, array, from).to(device_));
+    };
+    put_rows(species_, graph.species);
     put(receiver_, graph.receiver, graph.n_edges, from);
     put(sender_, graph.sender, graph.n_edges, from);
+    if (n_halo > 0) {
+        const auto senders = sender_.narrow(0, 0, graph.n_edges);
+        senders.copy_(places_.index_select(0, senders));
+    }
     spread_edges(n, graph.n_edges);
     put(edge_vector_, graph.edge_vector, graph.n_edges, from, sink_edge_);
-    if (graph.position != nullptr) put(position_, graph.position, n, from, zero);
-    position_.slice(0, n + 1, rows, 2).copy_(sink_edge_);
+    if (graph.position != nullptr) put_rows(position_, graph.position);
+    position_.slice(0, n + 1, owned, 2).copy_(sink_edge_);
     if (graph.edge_shift != nullptr) put(shift_, graph.edge_shift, graph.n_edges, from, zero);
     if (graph.edge_cell_shift != nullptr)
         put(cell_shift_, graph.edge_cell_shift, graph.n_edges, from, zero);
-    if (graph.charge != nullptr) put(charge_, graph.charge, n, from, zero);
+    if (graph.charge != nullptr) put_rows(charge_, graph.charge);
     view_.charge = graph.charge ? charge_.const_data_ptr<double>() : nullptr;
     view_.setup_cell = graph.setup_cell;
     view_.edge_shift = graph.edge_shift ? shift_.const_data_ptr<double>() : nullptr;

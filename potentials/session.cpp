@@ -163,8 +163,11 @@ Evaluation Session::evaluate(const AtomGraph& graph, HaloExchange& exchange, boo
     if (graphs == nullptr) return model.evaluate(graph, exchange, edge_moments);
     if (auto replayed = graphs->evaluate(graph, exchange, edge_moments))
         return std::move(*replayed);
-    auto evaluation = model.evaluate(graph, exchange, edge_moments);
-    if (graphs->undecided() && !edge_moments) graphs->decide(graph, exchange);
+    ModelResults results;
+    const bool decides = graphs->undecided() && !edge_moments;
+    auto evaluation =
+        model.evaluate(graph, exchange, edge_moments, {}, decides ? &results : nullptr);
+    if (decides) graphs->decide(graph, exchange, results);
     return evaluation;
 }
 
@@ -256,6 +259,10 @@ std::vector<std::string> Session::free_functions() const {
 std::string Session::listing() const { return listing_of(impl_->distributed()); }
 
 std::string Session::graph_news() { return impl_->graphs ? impl_->graphs->take_news() : ""; }
+
+bool Session::replays(bool edge_moments) const {
+    return impl_->graphs && impl_->graphs->replays(edge_moments);
+}
 
 int Session::graph_recordings() const { return impl_->graphs ? impl_->graphs->recordings() : 0; }
 

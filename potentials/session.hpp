@@ -125,6 +125,9 @@ class Session {
     /// Free functions that the archive brings, by qualified name: "aimnet.nbops.mol_sum".
     std::vector<std::string> free_functions() const;
 
+    /// Whether the next evaluation will replay a CUDA graph; the same on all ranks.
+    bool replays(bool edge_moments) const;
+
     /// What is new about the use of CUDA graphs since the last call, for a log; mostly empty.
     std::string graph_news();
     /// How often an evaluation was recorded as a CUDA graph so far.

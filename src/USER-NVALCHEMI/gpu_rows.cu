@@ -82,6 +82,7 @@ __global__ void add_rows(Numbers<T, N> *rows, const Numbers<T, N> *received,
        entry += std::int64_t(gridDim.x) * blockDim.y) {
     Numbers<T, N> *target = rows + sum_rows[entry] * width;
     const std::int64_t first = offsets[entry], last = offsets[entry + 1];
+    if (first == last) continue;
     for (std::int64_t column = threadIdx.x; column < width; column += blockDim.x) {
       Numbers<T, N> sum = target[column];
       for (std::int64_t at = first; at < last; ++at) {

@@ -2,6 +2,7 @@
 
 #include "mpi_exchange.h"
 
+#include "gpu_row_plan.h"
 #include "rank_agreement.h"
 #include "root_text.h"
 
@@ -39,38 +40,6 @@ void require_floating_point(const RowBlock &rows)
     throw std::runtime_error("exchange: got integers to add, expected float32 or float64");
 }
 
-/* ----------------------------------------------------------------------
-   the sums of a reverse exchange, row by row
-------------------------------------------------------------------------- */
-
-GpuRowPlan gpu_row_plan(const HaloPlan &plan)
-{
-  GpuRowPlan result;
-  result.owned_rows = plan.owned_rows;
-  result.total_rows = plan.total_rows;
-  for (const HaloMessage &message : plan.receive_from)
-    result.receive_from.push_back({message.rank, message.first, message.count});
-  for (const HaloMessage &message : plan.send_to)
-    result.send_to.push_back({message.rank, message.first, message.count});
-  result.send_rows = plan.send_rows;
-  result.own_rows = plan.own_rows;
-  result.own_first = plan.own_rows.empty() ? plan.owned_rows : plan.own_copies.first;
-
-  std::vector<std::vector<std::int64_t>> sources(plan.owned_rows);
-  for_each_contribution(
-      plan, [&](std::int64_t k, std::int64_t row) { sources[row].push_back(k); },
-      [&](std::int64_t k, std::int64_t row) { sources[row].push_back(-k - 1); });
-
-  result.sum_offsets.push_back(0);
-  for (std::int64_t row = 0; row < plan.owned_rows; ++row) {
-    if (sources[row].empty()) continue;
-    result.sum_rows.push_back(row);
-    result.sum_sources.insert(result.sum_sources.end(), sources[row].begin(), sources[row].end());
-    result.sum_offsets.push_back(static_cast<std::int64_t>(result.sum_sources.size()));
-  }
-  return result;
-}
-
 /* ---------------------------------------------------------------------- */
 
 class Stopwatch {
@@ -95,6 +64,7 @@ void MpiExchange::set_plan(HaloPlan plan)
     std::swap(plan.send_rows.front(), plan.send_rows.back());
   transport_.set_plan(std::move(plan));
   gpu_plan_is_old_ = true;
+  ++plans_;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -113,7 +83,8 @@ void MpiExchange::use_stream(void *cuda_stream)
 GpuRows *MpiExchange::gpu_rows(const RowBlock &rows)
 {
   if (rows.cuda_device < 0 || rows.cuda_device != device_ || fault_ != Fault::None) return nullptr;
-  if (gpu_rows_ && gpu_plan_is_old_) gpu_rows_->set_plan(gpu_row_plan(transport_.plan()));
+  if (gpu_rows_ && gpu_plan_is_old_)
+    gpu_rows_->set_plan(gpu_row_plan(transport_.plan(), keeps_extents_));
   gpu_plan_is_old_ = false;
   return gpu_rows_.get();
 }
@@ -244,11 +215,12 @@ void MpiExchange::reverse_on_gpu(GpuRows &gpu, const RowBlock &rows)
 
 void MpiExchange::begin_evaluation(const std::vector<ExchangeEvent> &schedule, bool on_host)
 {
-  schedule_ = &schedule;
+  schedule_ = latest_schedule_ = &schedule;
   on_host_ = on_host;
   earlier_records_.swap(records_);
   records_.clear();
   peer_failed_ = false;
+  agreement_expected_ = false;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -266,6 +238,7 @@ void MpiExchange::end_evaluation()
 
 void MpiExchange::forget_evaluation()
 {
+  if (!schedule_) return;
   records_.swap(earlier_records_);
   schedule_ = nullptr;
 }
@@ -275,6 +248,11 @@ void MpiExchange::forget_evaluation()
 void MpiExchange::finish_poisoned()
 {
   if (!schedule_) return;
+  if (agreement_expected_) {
+    agree(FAILED);
+    schedule_ = nullptr;
+    return;
+  }
   for (std::size_t next = records_.size(); next < schedule_->size(); ++next)
     poison((*schedule_)[next]);
   schedule_ = nullptr;
@@ -296,7 +274,7 @@ void MpiExchange::poison(const ExchangeEvent &event)
   }
   if (nothing_to_move()) return;
   over_link([&] {
-    if (gpu_plan_is_old_) gpu_rows_->set_plan(gpu_row_plan(transport_.plan()));
+    if (gpu_plan_is_old_) gpu_rows_->set_plan(gpu_row_plan(transport_.plan(), keeps_extents_));
     gpu_plan_is_old_ = false;
     const std::size_t row_bytes = event.width * element_size(event.type);
     forward ? gpu_rows_->forward_nothing_by_link(row_bytes)

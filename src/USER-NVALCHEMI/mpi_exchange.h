@@ -6,6 +6,8 @@
    finish_poisoned(): it takes part in every remaining call of the schedule
    without data. Peers that notice throw and do the same, so all ranks
    leave the evaluation together and can then agree on what to report.
+   Where evaluations are replayed, ranks agree before they do so instead:
+   see expect_agreement().
 ------------------------------------------------------------------------- */
 
 #ifndef LMP_MPI_EXCHANGE_H
@@ -17,12 +19,15 @@
 #include "halo_comm.h"
 #include "mpi_transport.h"
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "kernels/halo_exchange.hpp"
 #include "kernels/in_memory_exchange.hpp"
+#include "potentials/recordable_exchange.hpp"
 
 namespace nvalchemi {
 
@@ -33,7 +38,7 @@ struct ExchangeRecord {
   double bytes_sent = 0.0;    // by this rank
 };
 
-class MpiExchange final : public HaloExchange {
+class MpiExchange final : public RecordableExchange {
  public:
   explicit MpiExchange(MPI_Comm world) : transport_(world) {}    // collective
 
@@ -63,6 +68,10 @@ class MpiExchange final : public HaloExchange {
   void begin_evaluation(const std::vector<ExchangeEvent> &schedule, bool on_host = false);
   void end_evaluation();
 
+  // peers call any() before they replay what they recorded: so does a rank that ends here early
+
+  void expect_agreement() { agreement_expected_ = ranks() > 1; }
+
   // an evaluation that makes no calls, because a record of its work is replayed: as if it had not
   // begun; the records of the one before are kept
 
@@ -84,7 +93,18 @@ class MpiExchange final : public HaloExchange {
   void reverse(const RowBlock &rows) override;
   void system_sum(const RowBlock &values) override;
 
+  std::string obstacle() const override;
+  void open_room() override;
+  bool fit(std::int64_t owned_rows, std::int64_t sink) override;
+  const RoomyRows &roomy_rows() const override { return roomy_rows_; }
+  void run_with_room(void *stream, const std::function<void(HaloExchange &)> &work) override;
+  bool any(bool mine) override;
+  void settle() override { forget_evaluation(); }
+
  private:
+  enum Answer { NO, YES, FAILED };    // of several, the last counts
+  Answer agree(Answer mine);
+  void renew_gpu_plan(void *stream);
   void enter(const ExchangeEvent &event, const RowBlock &rows, double bytes_sent);
   template <typename Work> void watch_peers(const Work &work);
   bool planted(Fault fault) const { return schedule_ && fault_ == fault; }
@@ -107,12 +127,20 @@ class MpiExchange final : public HaloExchange {
   HaloComm way_ = HaloComm::Mpi;
   int device_ = -1;
   bool gpu_plan_is_old_ = true, on_host_ = false;
+  bool keeps_extents_ = false;    // of all arrays on the GPU, as long as messages keep theirs
   std::vector<double> sum_buffer_;
   const std::vector<ExchangeEvent> *schedule_ = nullptr;    // set during an evaluation
+  const std::vector<ExchangeEvent> *latest_schedule_ = nullptr;
   std::vector<ExchangeRecord> records_, earlier_records_;
   bool peer_failed_ = false;
   double seconds_ = 0.0;
   Fault fault_ = Fault::None;
+
+  std::unique_ptr<MpiExchange> roomy_;    // the form whose messages have room
+  RoomyRows roomy_rows_;
+  std::map<int, std::int64_t> send_room_, receive_room_;    // by rank, in rows
+  std::int64_t plans_ = 0;                                  // set so far
+  bool agreement_expected_ = false;
 };
 
 }    // namespace nvalchemi

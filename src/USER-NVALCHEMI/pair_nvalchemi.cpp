@@ -361,6 +361,7 @@ Evaluation PairNvalchemi::evaluate()
   nvalchemi::RankOutcome outcome;
   const bool edge_moments = cvflag_atom != 0;
   exchange.begin_evaluation(impl->session->schedule(edge_moments));
+  if (impl->session->replays(edge_moments)) exchange.expect_agreement();
   try {
     nvalchemi::AtomGraph graph = impl->graph->update(atoms, domain->h);
     graph.wants_host_energies = impl->recording || impl->outputs.wants_energies();

@@ -36,12 +36,12 @@ struct PairNvalchemi::Impl {
 
   std::string model_file;
   nvalchemi::ModelSource source;
+  std::unique_ptr<nvalchemi::MpiExchange> exchange;    // outlives what the session recorded of it
   std::unique_ptr<nvalchemi::Session> session;
   std::vector<int> species_of_type;    // -1: not mapped
   double cutoff = 0.0;                 // in LAMMPS's length unit
   ServedPairs served;
 
-  std::unique_ptr<nvalchemi::MpiExchange> exchange;
   std::unique_ptr<ModelGraph> graph;
   bool rows_ready = false;
   GhostHomes homes;

@@ -30,6 +30,7 @@ from evaluate import (  # noqa: E402
     forward_arguments,
     role_values,
 )
+from operators import load_operators  # noqa: E402
 
 SYMBOLS = {1: "Na", 2: "Cl"}
 
@@ -67,6 +68,10 @@ def periodic_edges(atoms, cutoff):
 def load(archive):
     """Module on the GPU and its card."""
     files = {"nvalchemi.json": ""}
+    try:
+        load_operators()
+    except (OSError, ImportError) as problem:
+        print(f"without this package's own operators: {problem}", file=sys.stderr)
     module = torch.jit.load(archive, map_location="cuda", _extra_files=files)
     card = json.loads(
         files["nvalchemi.json"] or Path(archive).with_suffix(".card.json").read_text()
@@ -78,7 +83,8 @@ def load(archive):
 
 def measure(module, card, atoms, repeats, capture):
     edges = periodic_edges(atoms, card["cutoff"])
-    values = {k: v.cuda() for k, v in role_values(card, atoms, edges).items()}
+    values = role_values(card, atoms, edges)
+    values = {k: v.cuda() if torch.is_tensor(v) else v for k, v in values.items()}
     leaf = differentiable_input(card, values)
     arguments = forward_arguments(card, values)
     (energies,) = (k for k, e in card["outputs"].items() if e["role"] == "atomic_energies")

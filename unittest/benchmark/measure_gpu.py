@@ -140,7 +140,7 @@ def measure_steps(machine):
         dumps.append(machine.folder / f"{atoms}.dump")
         many = 100 if atoms <= 512 else 15
         rows[atoms] = {"graphs_no": machine.steps(atoms, "graphs no", 1, many, dumps[-1])}
-        if atoms <= 4096:
+        if atoms <= 13824:
             rows[atoms]["graphs_yes"] = machine.steps(atoms, "graphs yes", 1, many)
         show(f"{atoms}: {json.dumps(rows[atoms])}")
     bare = subprocess.run(

@@ -6,10 +6,11 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
 from comparison import kokkos_arguments
 from simulation import RunFailed, read_thermo, vectors
 from suite import LONG, main, model, models, one_line, scripted_model
-from test_kokkos import GPUS, SKIPPED, KokkosTest
+from test_kokkos import GPU_BAR, GPUS, HOST_BAR, SKIPPED, KokkosTest
 
 # how many edges are near is a number on the GPU that the host has to wait for
 WAITS = """
@@ -34,11 +35,11 @@ class Graphs(KokkosTest):
         "run 20",
     )
 
-    def simulate(self, archive, use, style, device):
+    def simulate(self, archive, use, style, device, ranks=1):
         structure = archive.case("nacl64")[0]
         if style.endswith("kk"):
             arguments = f"graphs {use}"
-            settings = self.kokkos_settings(archive, 1, style=style, pair_arguments=arguments)
+            settings = self.kokkos_settings(archive, ranks, style=style, pair_arguments=arguments)
             run = self.kokkos_run(structure, settings, self.LINES)
         else:
             settings = archive.settings(ranks=1, pair_arguments=f"device {device} graphs {use}")
@@ -46,10 +47,10 @@ class Graphs(KokkosTest):
         last = self.snapshots("out.dump")[-1]
         return run.log, read_thermo(run.log)[0], vectors(last, "c_energy fx fy fz")
 
-    def check(self, archive, style, device="cuda"):
-        log, thermo, atoms = self.simulate(archive, "yes", style, device)
-        plain_log, plain_thermo, plain_atoms = self.simulate(archive, "no", style, device)
-        with self.subTest(model=archive.name, style=style):
+    def check(self, archive, style, device="cuda", ranks=1):
+        log, thermo, atoms = self.simulate(archive, "yes", style, device, ranks)
+        plain_log, plain_thermo, plain_atoms = self.simulate(archive, "no", style, device, ranks)
+        with self.subTest(model=archive.name, style=style, ranks=ranks):
             self.assertIn("20 of them replayed a CUDA graph", log)
             self.assertNotIn("CUDA graph", plain_log)
             # what rounding makes of 20 steps
@@ -69,15 +70,24 @@ class Graphs(KokkosTest):
     def test_the_host_style_with_the_model_on_the_gpu(self):
         self.check(model("toy_index_add"), "nvalchemi")
 
-    def test_ranks_that_exchange_rows_do_without(self):
+    def test_rows_that_travel_through_the_host_are_no_part_of_a_graph(self):
         archive = model("toy_index_add")
         structure = archive.case("nacl64")[0]
-        run = self.kokkos_run(structure, self.kokkos_settings(archive, 2), ["run 1"])
-        self.assertIn("no CUDA graph: rows travel between 2 ranks", one_line(run.log))
-        settings = self.kokkos_settings(archive, 2, pair_arguments="graphs yes")
+        settings = self.kokkos_settings(archive, 2, pair_arguments="halo_comm mpi")
+        run = self.kokkos_run(structure, settings, ["run 1"])
+        self.assertIn("no CUDA graph: rows travel between 2 ranks through host", one_line(run.log))
+        settings = self.kokkos_settings(archive, 2, pair_arguments="halo_comm mpi graphs yes")
         arguments = kokkos_arguments(settings)
         run = self.run_input(self.script(structure, settings, ["run 1"]), 2, arguments=arguments)
         self.assertIn("keyword graphs: got yes, expected auto or no", one_line(run.message))
+
+    def test_rows_that_travel_from_gpu_to_gpu_are_a_part_of_a_graph(self):
+        if int(GPUS) < 2:
+            self.skipTest("needs two GPUs")
+        folded = [archive for archive in models() if not sees_raw_rows(archive)]
+        self.assertGreater(len(folded), 3)
+        for archive in folded:
+            self.check(archive, "nvalchemi/kk", ranks=2)
 
     def test_a_model_that_waits_for_the_gpu_does_without(self):
         archive = scripted_model("waits", WAITS, 0)
@@ -86,13 +96,72 @@ class Graphs(KokkosTest):
         self.assertRegex(one_line(run.log), "no CUDA graph: operator .*captur")
 
 
+def sees_raw_rows(archive):
+    return json.loads(Path(archive.archive).with_suffix(".card.json").read_text())["rows"] == "raw"
+
+
 def one_archive(archive):
-    raw = json.loads(Path(archive.archive).with_suffix(".card.json").read_text())["rows"] == "raw"
+    raw = sees_raw_rows(archive)
     return lambda self: (self.refuse if raw else self.check)(archive, "nvalchemi/kk")
 
 
 for each in models() if GPUS else ():
     setattr(Graphs, f"test_{each.name}", one_archive(each))
+
+
+class Transports(KokkosTest):
+    """The same numbers whichever way rows travel, and with more ranks than GPUs."""
+
+    def setUp(self):
+        super().setUp()
+        if not GPUS:
+            self.skipTest("needs a GPU")
+        self.crystal = model("toy_index_add").case("nacl64")[0]
+
+    def numbers(self, archive, ranks, comm="auto"):
+        settings = self.kokkos_settings(archive, ranks, pair_arguments=f"halo_comm {comm}")
+        return self.decomposed(self.crystal, settings).reference
+
+    def assert_the_same(self, found, expected):
+        self.assert_same(found, expected, self.crystal.volume, HOST_BAR)
+
+    def test_staging_on_the_host_and_nccl(self):
+        if int(GPUS) < 2:
+            self.skipTest("needs two GPUs")
+        for name in ("toy_index_add", "mace_rand_f64", "nequip_rand_f64_energy"):
+            with self.subTest(model=name):
+                archive = model(name)
+                self.assert_the_same(
+                    self.numbers(archive, 2, "nccl"), self.numbers(archive, 2, "mpi")
+                )
+
+    def test_more_ranks_than_gpus(self):
+        archive = model("toy_index_add")
+        alone = self.numbers(archive, 1)
+        for ranks in (2, 4, 8):
+            with self.subTest(ranks=ranks):
+                self.assert_same(self.numbers(archive, ranks), alone, self.crystal.volume, GPU_BAR)
+
+    def test_energy_is_kept_as_on_the_host(self):
+        archive = model("toy_index_add")
+        structure = self.crystal.repeated((2, 2, 2))
+        lines = [
+            "velocity all create 300 4711 loop geom",
+            "neigh_modify every 1 delay 0 check yes",
+            "fix move all nve",
+            "thermo_style custom step etotal",
+            "thermo 20",
+            f"run {5000 if LONG else 200}",
+        ]
+        host_settings = archive.settings(ranks=2, pair_arguments="device cpu")
+        host = self.run_structure(structure, host_settings, lines)
+        gpu = self.kokkos_run(structure, self.kokkos_settings(archive, 2), lines)
+        spread = {}
+        for name, run in (("host", host), ("gpu", gpu)):
+            energies = read_thermo(run.log)[0]["TotEng"]
+            spread[name] = np.ptp(energies) / len(structure)
+        print(f"spread of the energy in eV an atom: {spread}")
+        self.assertLess(spread["gpu"], 1.5 * spread["host"])
 
 
 class Memory(KokkosTest):

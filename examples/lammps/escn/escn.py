@@ -133,7 +133,7 @@ class Norm(nn.Module):
         return x * torch.rsqrt(x.square().mean(dim=[1, 2], keepdim=True) + 1e-6)
 
 
-class eSCNMD_Block(nn.Module):  # noqa: N801: as the package spells it
+class eSCNMD_Block(nn.Module):  # noqa: N801 (as the package spells it)
     def __init__(self, channels: int, radial: int, experts: int):
         super().__init__()
         self.norm = Norm()
