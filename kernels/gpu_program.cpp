@@ -63,8 +63,8 @@ void* cuda_library() {
             std::filesystem::path(info.dli_fname).parent_path() / "libcaffe2_nvrtc.so";
         void* opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         TORCH_CHECK(opened, "kernels for a GPU: ", dlerror(),
-                    " (LibTorch's library for compiling CUDA; expected one beside ",
-                    info.dli_fname, ". Install a LibTorch for CUDA that is complete)");
+                    " (LibTorch's library for compiling CUDA; expected one beside ", info.dli_fname,
+                    ". Install a LibTorch for CUDA that is complete)");
         return opened;
     }();
     return library;
@@ -138,9 +138,8 @@ std::string compile_for_gpu(const std::string& source, int major, int minor) {
     const int architecture = architecture_for(major, minor);
     // a binary runs on later minor versions too; for another major one the driver translates PTX
     const bool binary = architecture / 10 == major;
-    const auto option =
-        (binary ? "--gpu-architecture=sm_" : "--gpu-architecture=compute_") +
-        std::to_string(architecture);
+    const auto option = (binary ? "--gpu-architecture=sm_" : "--gpu-architecture=compute_") +
+                        std::to_string(architecture);
     const char* options[] = {option.c_str(), "--std=c++17"};
     status = nvrtc.compile(program, 2, options);
     std::size_t size = 0;

@@ -27,24 +27,34 @@ const TensorProductPlan& plan_of(at::IntArrayRef paths, at::ArrayRef<double> coe
     const std::lock_guard<std::mutex> lock(mutex);
     auto& plan = plans[{paths.vec(), coefficients.vec()}];
     if (!plan)
-        plan = std::make_unique<const TensorProductPlan>(make_tensor_product_plan(paths, coefficients));
+        plan = std::make_unique<const TensorProductPlan>(
+            make_tensor_product_plan(paths, coefficients));
     return *plan;
 }
 
 void check_columns(const char* what, const at::Tensor& tensor, std::int64_t rows,
                    std::int64_t columns) {
-    TORCH_CHECK(tensor.dim() == 2 && (rows < 0 || tensor.size(0) == rows) &&
-                    tensor.size(1) >= columns,
-                kName, "got ", what, " of shape ", tensor.sizes(), ", expected (",
-                rows < 0 ? "rows" : std::to_string(rows), ", at least ", columns, ")");
+    TORCH_CHECK(
+        tensor.dim() == 2 && (rows < 0 || tensor.size(0) == rows) && tensor.size(1) >= columns,
+        kName, "got ", what, " of shape ", tensor.sizes(), ", expected (",
+        rows < 0 ? "rows" : std::to_string(rows), ", at least ", columns, ")");
+}
+
+/// On a GPU the question alone would cost a wait.
+void check_rows(const at::Tensor& edge_index, std::int64_t rows) {
+    if (!edge_index.is_cpu() || edge_index.numel() == 0) return;
+    const auto [low, high] = edge_index.aminmax();
+    TORCH_CHECK(low.item<std::int64_t>() >= 0 && high.item<std::int64_t>() < rows, kName,
+                "got rows from ", low.item<std::int64_t>(), " to ", high.item<std::int64_t>(),
+                " in edge_index, expected rows of x, from 0 to ", rows - 1);
 }
 
 void check_arguments(const TensorProductPlan& plan, const at::Tensor& x, const at::Tensor& filter,
                      const at::Tensor& weights, const at::Tensor& edge_index) {
-    TORCH_CHECK(edge_index.dim() == 2 && edge_index.size(0) == 2 &&
-                    edge_index.scalar_type() == at::kLong,
-                kName, "got edge_index ", edge_index.toString(), " of shape ", edge_index.sizes(),
-                ", expected int64 of shape (2, edges)");
+    TORCH_CHECK(
+        edge_index.dim() == 2 && edge_index.size(0) == 2 && edge_index.scalar_type() == at::kLong,
+        kName, "got edge_index ", edge_index.toString(), " of shape ", edge_index.sizes(),
+        ", expected int64 of shape (2, edges)");
     check_columns("x", x, -1, plan.x_columns);
     check_columns("a filter", filter, edge_index.size(1), plan.filter_columns);
     check_columns("weights", weights, edge_index.size(1), plan.weight_columns);
@@ -58,18 +68,14 @@ void check_arguments(const TensorProductPlan& plan, const at::Tensor& x, const a
                     tensor->device(), ", expected one device");
     TORCH_CHECK(x.is_cpu() || x.is_cuda(), kName, "got tensors on ", x.device(),
                 ", expected the CPU or a CUDA device");
+    check_rows(edge_index, x.size(0));
 }
 
 EdgeOrder order_by(const at::Tensor& rows_of_edges, std::int64_t rows) {
     // half of the bits are half of the work
-    auto [sorted, order] = rows_of_edges.to(at::kInt).sort(/*stable=*/true, /*dim=*/0,
-                                                           /*descending=*/false);
-    if (sorted.is_cpu() && sorted.size(0) > 0)  // on a GPU the question alone would cost a wait
-        TORCH_CHECK(sorted[0].item<int>() >= 0 && sorted[-1].item<int>() < rows, kName,
-                    "got rows from ", sorted[0].item<int>(), " to ", sorted[-1].item<int>(),
-                    " in edge_index, expected rows of x, from 0 to ", rows - 1);
-    const auto all_rows = at::arange(rows + 1, sorted.options());
-    return {order, at::searchsorted(sorted, all_rows)};
+    const auto [sorted, order] = rows_of_edges.to(at::kInt).sort(/*stable=*/true, /*dim=*/0,
+                                                                 /*descending=*/false);
+    return {order, at::searchsorted(sorted, at::arange(rows + 1, sorted.options()))};
 }
 
 ConvolutionInput arrange(const at::Tensor& x, const at::Tensor& filter, const at::Tensor& weights,
@@ -126,9 +132,9 @@ class Convolution : public torch::autograd::Function<Convolution> {
                     "(create_graph=False); evaluate a model without fused convolutions instead");
         const auto saved = context->get_saved_variables();
         const c10::OptionalDeviceGuard device(saved[0].device());
-        const ConvolutionInput input{saved[0].contiguous(), saved[1].contiguous(),
-                                     saved[2].contiguous(), saved[3],
-                                     saved[4],              {saved[5], saved[6]}};
+        const ConvolutionInput input{
+            saved[0].contiguous(), saved[1].contiguous(), saved[2].contiguous(), saved[3], saved[4],
+            {saved[5], saved[6]}};
         const auto& plan = plan_of(context->saved_data["paths"].toIntVector(),
                                    context->saved_data["coefficients"].toDoubleVector());
         const auto grad = grads[0].contiguous();

@@ -40,12 +40,12 @@ void start(const char* name, const TensorProductPlan& plan, const ConvolutionInp
     auto x_columns = input.x.size(1);
     auto filter_columns = input.filter.size(1), weight_columns = input.weights.size(1);
     const auto *order = edges.order.const_data_ptr(), *begin = edges.begin.const_data_ptr();
-    std::vector<void*> arguments{&rows, &x_columns, &filter_columns, &weight_columns, &order,
-                                 &begin};
+    std::vector<void*> arguments{&rows,           &x_columns, &filter_columns,
+                                 &weight_columns, &order,     &begin};
     (arguments.push_back(const_cast<void*>(static_cast<const void*>(&more))), ...);
     const auto threads = 32 * rows * warps_of_a_row(plan);
-    program_of(plan, input.x).launch(name, (threads + kThreads - 1) / kThreads, kThreads,
-                                     std::move(arguments));
+    program_of(plan, input.x)
+        .launch(name, (threads + kThreads - 1) / kThreads, kThreads, std::move(arguments));
 }
 
 const void* address(const at::Tensor& tensor) { return tensor.const_data_ptr(); }
@@ -64,8 +64,8 @@ EdgeGradients edge_gradients_on_gpu(const TensorProductPlan& plan, const Convolu
     auto edges = input.filter.size(0);
     EdgeGradients result{{}, at::zeros_like(input.weights)};
     // of each warp of a row
-    auto filter = at::zeros({warps_of_a_row(plan), edges, input.filter.size(1)},
-                            input.filter.options());
+    auto filter =
+        at::zeros({warps_of_a_row(plan), edges, input.filter.size(1)}, input.filter.options());
     start("edge_gradients", plan, input, input.by_receiver, address(input.senders),
           address(input.x), address(input.filter), address(input.weights), address(grad),
           address(filter), address(result.weights), edges);

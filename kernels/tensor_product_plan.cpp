@@ -28,9 +28,9 @@ TensorProductPath read_path(c10::IntArrayRef numbers) {
                                    [](std::int64_t size) { return size >= 1; });
     const bool begins = std::all_of(numbers.begin() + 4, numbers.end(),
                                     [](std::int64_t begin) { return begin >= 0; });
-    TORCH_CHECK(sizes && begins, kName,
-                "got a path with multiplicity and sizes ", numbers.slice(0, 4), ", columns from ",
-                numbers.slice(4), ", expected sizes of at least 1 and columns of at least 0");
+    TORCH_CHECK(sizes && begins, kName, "got a path with multiplicity and sizes ",
+                numbers.slice(0, 4), ", columns from ", numbers.slice(4),
+                ", expected sizes of at least 1 and columns of at least 0");
     return path;
 }
 
@@ -54,8 +54,7 @@ TensorProductPlan make_tensor_product_plan(c10::IntArrayRef paths,
     std::size_t used = 0;
     for (std::size_t at = 0; at < paths.size(); at += kNumbers) {
         auto path = read_path(paths.slice(at, kNumbers));
-        const auto count =
-            static_cast<std::size_t>(path.x_size * path.filter_size * path.out_size);
+        const auto count = static_cast<std::size_t>(path.x_size * path.filter_size * path.out_size);
         TORCH_CHECK(used + count <= coefficients.size(), kName, "got ", coefficients.size(),
                     " coefficients, expected at least ", used + count, " for the first ",
                     at / kNumbers + 1, " paths");
@@ -75,9 +74,9 @@ TensorProductPlan make_tensor_product_plan(c10::IntArrayRef paths,
     refuse_overlap(weights, "weights");
     refuse_overlap(out, "the result");
     const auto end = [](const std::vector<Range>& ranges) {
-        return std::max_element(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
-                   return a.second < b.second;
-               })->second;
+        return std::max_element(ranges.begin(), ranges.end(),
+                                [](const Range& a, const Range& b) { return a.second < b.second; })
+            ->second;
     };
     plan.x_columns = end(x);
     plan.weight_columns = end(weights);

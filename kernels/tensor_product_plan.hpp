@@ -24,6 +24,13 @@ struct TensorProductPath {
     double coefficient(std::int64_t i, std::int64_t j, std::int64_t k) const {
         return coefficients[(i * filter_size + j) * out_size + k];
     }
+
+    /// Whether x[u, i] enters out[u, k].
+    bool couples(std::int64_t i, std::int64_t k) const {
+        for (std::int64_t j = 0; j < filter_size; ++j)
+            if (coefficient(i, j, k) != 0.0) return true;
+        return false;
+    }
 };
 
 /// The paths that read the same columns of x.

@@ -33,7 +33,8 @@ class Writer {
             write_edge_gradients(g);
             write_row_gradient(g);
         }
-        write_kernel("convolve", "const I* others, const T* x, const T* filter, const T* weights, T* out",
+        write_kernel("convolve",
+                     "const I* others, const T* x, const T* filter, const T* weights, T* out",
                      "others, x, filter, weights, out");
         write_kernel("edge_gradients",
                      "const I* others, const T* x, const T* filter, const T* weights, "
@@ -53,7 +54,8 @@ class Writer {
                       const std::string& arguments) {
         line("extern \"C\" __global__ void " + name +
              "(I rows, I x_columns, I filter_columns, I weight_columns, const I* order, "
-             "const I* begin, " + parameters + ") {");
+             "const I* begin, " +
+             parameters + ") {");
         line("const I warp = (I(blockIdx.x) * blockDim.x + threadIdx.x) / 32;");
         line("const I row = warp / " + text(warps_of_a_row(plan_)) + ";");
         line("const I chunk = warp % " + text(warps_of_a_row(plan_)) + ";");
@@ -61,10 +63,11 @@ class Writer {
         std::int64_t first = 0;
         for (std::size_t g = 0; g < plan_.groups.size(); ++g) {
             const auto last = first + warps_of(plan_.groups[g]);
-            line("if (chunk >= " + text(first) + " && chunk < " + text(last) + ") " + name + text(g) +
-                 "(row, chunk, (chunk - " + text(first) +
+            line("if (chunk >= " + text(first) + " && chunk < " + text(last) + ") " + name +
+                 text(g) + "(row, chunk, (chunk - " + text(first) +
                  ") * 32 + threadIdx.x % 32, x_columns, filter_columns, weight_columns, order, "
-                 "begin, " + arguments + ");");
+                 "begin, " +
+                 arguments + ");");
             first = last;
         }
         line("}");
@@ -73,7 +76,8 @@ class Writer {
     void open_function(const std::string& name, std::size_t g, const std::string& parameters) {
         line("static __device__ __forceinline__ void " + name + text(g) +
              "(I row, I chunk, I u, I x_columns, I filter_columns, I weight_columns, "
-             "const I* __restrict__ order, const I* __restrict__ begin, " + parameters + ") {");
+             "const I* __restrict__ order, const I* __restrict__ begin, " +
+             parameters + ") {");
         line("const bool in = u < " + text(plan_.groups[g].multiplicity) + ";");
     }
 
@@ -93,12 +97,14 @@ class Writer {
     }
 
     void load_filter(const TensorProductGroup& group) {
-        for (const auto j : filter_columns(group)) line("const T f" + text(j) + " = fe[" + text(j) + "];");
+        for (const auto j : filter_columns(group))
+            line("const T f" + text(j) + " = fe[" + text(j) + "];");
     }
 
     void load_x(const TensorProductGroup& group) {
         const auto size = text(group.x_size);
-        line("const T* xe = x + others[e] * x_columns + " + text(group.x_begin) + " + u * " + size + ";");
+        line("const T* xe = x + others[e] * x_columns + " + text(group.x_begin) + " + u * " + size +
+             ";");
         for (std::int64_t i = 0; i < group.x_size; ++i)
             line("const T x" + text(i) + " = in ? xe[" + text(i) + "] : T(0);");
     }
@@ -108,8 +114,8 @@ class Writer {
         for (std::size_t p = 0; p < group.paths.size(); ++p) {
             const auto& path = group.paths[p];
             for (std::int64_t k = 0; k < path.out_size; ++k)
-                line("const T " + output(p, k) + " = in ? ge[" + text(path.out_begin + k) + " + u * " +
-                     text(path.out_size) + "] : T(0);");
+                line("const T " + output(p, k) + " = in ? ge[" + text(path.out_begin + k) +
+                     " + u * " + text(path.out_size) + "] : T(0);");
         }
     }
 
@@ -122,15 +128,17 @@ class Writer {
         std::string sum;
         for (std::int64_t j = 0; j < path.filter_size; ++j)
             if (const double c = path.coefficient(i, j, k); c != 0.0)
-                sum += (sum.empty() ? "" : " + ") + literal(c) + " * f" + text(path.filter_begin + j);
+                sum +=
+                    (sum.empty() ? "" : " + ") + literal(c) + " * f" + text(path.filter_begin + j);
         return sum;
     }
 
     void write_convolve(std::size_t g) {
         const auto& group = plan_.groups[g];
-        open_function("convolve", g,
-                      "const I* __restrict__ others, const T* __restrict__ x, const T* __restrict__ filter, "
-                      "const T* __restrict__ weights, T* __restrict__ out");
+        open_function(
+            "convolve", g,
+            "const I* __restrict__ others, const T* __restrict__ x, const T* __restrict__ filter, "
+            "const T* __restrict__ weights, T* __restrict__ out");
         for_outputs(group, [&](std::size_t p, const TensorProductPath&, std::int64_t k) {
             line("T " + output(p, k) + " = 0;");
         });
@@ -153,18 +161,19 @@ class Writer {
         line("if (!in) return;");
         line("T* to = out + row * " + text(plan_.out_columns) + ";");
         for_outputs(group, [&](std::size_t p, const TensorProductPath& path, std::int64_t k) {
-            line("to[" + text(path.out_begin + k) + " + u * " + text(path.out_size) + "] = " + output(p, k) +
-                 ";");
+            line("to[" + text(path.out_begin + k) + " + u * " + text(path.out_size) +
+                 "] = " + output(p, k) + ";");
         });
         line("}");
     }
 
     void write_edge_gradients(std::size_t g) {
         const auto& group = plan_.groups[g];
-        open_function("edge_gradients", g,
-                      "const I* __restrict__ others, const T* __restrict__ x, const T* __restrict__ filter, "
-                      "const T* __restrict__ weights, const T* __restrict__ grad, "
-                      "T* __restrict__ of_filter, T* __restrict__ of_weights, I edges");
+        open_function(
+            "edge_gradients", g,
+            "const I* __restrict__ others, const T* __restrict__ x, const T* __restrict__ filter, "
+            "const T* __restrict__ weights, const T* __restrict__ grad, "
+            "T* __restrict__ of_filter, T* __restrict__ of_weights, I edges");
         load_grad(group, "row");
         open_edges();
         load_filter(group);
@@ -178,18 +187,21 @@ class Writer {
                 for (std::int64_t k = 0; k < path.out_size; ++k) {
                     const auto m = filter_sum(path, i, k);
                     if (m.empty()) continue;
-                    line("t = x" + text(i) + " * " + output(p, k) + "; s += t * (" + m + "); t *= w;");
+                    line("t = x" + text(i) + " * " + output(p, k) + "; s += t * (" + m +
+                         "); t *= w;");
                     for (std::int64_t j = 0; j < path.filter_size; ++j)
                         if (const double c = path.coefficient(i, j, k); c != 0.0)
                             line("d" + text(path.filter_begin + j) + " += " + literal(c) + " * t;");
                 }
-            line("if (in) of_weights[e * weight_columns + " + text(path.weight_begin) + " + u] = s; }");
+            line("if (in) of_weights[e * weight_columns + " + text(path.weight_begin) +
+                 " + u] = s; }");
         }
         // each warp its own part, which are added afterwards
         line("T* to = of_filter + (chunk * edges + e) * filter_columns;");
         for (const auto j : columns) {
             const auto d = "d" + text(j);
-            line("for (int m = 16; m > 0; m /= 2) " + d + " += __shfl_xor_sync(0xffffffffu, " + d + ", m);");
+            line("for (int m = 16; m > 0; m /= 2) " + d + " += __shfl_xor_sync(0xffffffffu, " + d +
+                 ", m);");
             line("if (threadIdx.x % 32 == " + text(j % 32) + ") to[" + text(j) + "] = " + d + ";");
         }
         line("}");
@@ -198,9 +210,10 @@ class Writer {
 
     void write_row_gradient(std::size_t g) {
         const auto& group = plan_.groups[g];
-        open_function("row_gradient", g,
-                      "const I* __restrict__ others, const T* __restrict__ filter, "
-                      "const T* __restrict__ weights, const T* __restrict__ grad, T* __restrict__ of_x");
+        open_function(
+            "row_gradient", g,
+            "const I* __restrict__ others, const T* __restrict__ filter, "
+            "const T* __restrict__ weights, const T* __restrict__ grad, T* __restrict__ of_x");
         for (std::int64_t i = 0; i < group.x_size; ++i) line("T x" + text(i) + " = 0;");
         open_edges();
         load_filter(group);
@@ -219,7 +232,8 @@ class Writer {
         }
         line("}");
         line("if (!in) return;");
-        line("T* to = of_x + row * x_columns + " + text(group.x_begin) + " + u * " + text(group.x_size) + ";");
+        line("T* to = of_x + row * x_columns + " + text(group.x_begin) + " + u * " +
+             text(group.x_size) + ";");
         for (std::int64_t i = 0; i < group.x_size; ++i)
             line("to[" + text(i) + "] = x" + text(i) + ";");
         line("}");

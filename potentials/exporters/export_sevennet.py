@@ -23,8 +23,7 @@ try:
     from e3nn.util.jit import compile_mode
     from e3nn.util.jit import script as script_e3nn
     from evaluate import add_reference, reference_structure
-    from fused_convolution import FusedConvolution, adapter
-    from operators import spec_from_preset
+    from fused_convolution import FusedConvolution, add_option, fuse_convolutions, fused_spec
     from sevenn.calculator import SevenNetCalculator
     from sevenn.nn.convolution import IrrepsConvolution
 except ImportError as missing:
@@ -79,18 +78,16 @@ class FusedIrrepsConvolution(torch.nn.Module):
 
     def forward(self, data: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         weights = self.weight_nn(data[self.key_weight_input])
-        x = self.convolution(
-            data[self.key_x], data[self.key_filter], weights, data[self.key_edges]
-        )
+        x = self.convolution(data[self.key_x], data[self.key_filter], weights, data[self.key_edges])
         data[self.key_x] = x.div(self.denominator)
         return data
 
 
-def fuse_convolutions(network, dtype):
-    """Put the package's own operator in the place of each convolution."""
-    for name, module in list(network._modules.items()):
-        if isinstance(module, IrrepsConvolution):
-            network.replace_module(name, FusedIrrepsConvolution(module, dtype))
+def fused(module, dtype):
+    """What stands in for a convolution of the package; None for another module."""
+    if not isinstance(module, IrrepsConvolution):
+        return None
+    return FusedIrrepsConvolution(module, dtype)
 
 
 def fix_modal(model, network, modal):
@@ -160,7 +157,7 @@ def package_calculator(network, config, dtype, modal=None):
         return Calculator(network, file_type="model_instance", device="cpu", modal=modal)
 
 
-def network_card(name, config, dtype_name, fused):
+def network_card(name, config, dtype_name, is_fused):
     """The contract of the exported network."""
     type_map = sorted(config["_type_map"].items(), key=lambda item: item[1])
     return make_card(
@@ -177,7 +174,7 @@ def network_card(name, config, dtype_name, fused):
         forces="edge_vectors",
         receiver_row=0,
         expected_exchanges=config["num_convolution_layer"] - 1,
-        spec=spec_from_preset("SPEC_MPNN_HALO", [adapter()]) if fused else None,
+        spec=fused_spec() if is_fused else None,
     )
 
 
@@ -200,11 +197,7 @@ def main(arguments=None):
     options.add_argument(
         "--modal", help="the fidelity, for a model trained on several (7net-mf-0: PBE or R2SCAN)"
     )
-    options.add_argument(
-        "--fused",
-        action="store_true",
-        help="convolutions by the package's own operator: faster on a GPU, with less memory",
-    )
+    add_option(options, default=True)
     options = options.parse_args(arguments)
     dtype, modal = DTYPES[options.dtype], options.modal
     refuse_to_overwrite(options.model, options.output)
@@ -216,7 +209,7 @@ def main(arguments=None):
     numbers = calculator_numbers(package_calculator(network, config, dtype, modal), atoms)
     add_reference(card, atoms, numbers)
     if options.fused:
-        fuse_convolutions(network, dtype)
+        fuse_convolutions(network, lambda module: fused(module, dtype))
     write_and_check(script_network(network), card, options.output)
 
 

@@ -5,16 +5,51 @@ Needs e3nn. The operator is `nvalchemi_lmp::tensor_product_convolution`: the ten
 sender's features with the edge's filter, summed over the edges of each receiver.
 """
 
+import argparse
+
 import torch
 from e3nn.util.jit import compile_mode
-from operators import load_operators, operator_adapter
+from operators import load_operators, operator_adapter, spec_from_preset
 
 OPERATOR = "tensor_product_convolution"
 
 
-def adapter():
-    """Of the operator: it reads senders' rows, and rows of receivers are complete."""
-    return operator_adapter(OPERATOR)
+def add_option(options, default):
+    """--fused and --no-fused of an exporter's command line."""
+    options.add_argument(
+        "--fused",
+        action=argparse.BooleanOptionalAction,
+        default=default,
+        help="convolutions by the package's own operator, which is faster and takes less memory",
+    )
+
+
+def fused_spec():
+    """The distribution spec of a network with this operator: it reads senders' rows, and rows of
+    receivers are complete."""
+    return spec_from_preset("SPEC_MPNN_HALO", [operator_adapter(OPERATOR)])
+
+
+def fuse_convolutions(network, replacement):
+    """Put `replacement(module)` in the place of each module below `network`, unless it is None.
+
+    ValueError where a convolution cannot be fused, and where there is none."""
+    fused = 0
+    for parent_name, parent in list(network.named_modules()):
+        for name, child in list(parent.named_children()):
+            try:
+                new = replacement(child)
+            except NotImplementedError as reason:
+                path = f"{parent_name}.{name}" if parent_name else name
+                raise ValueError(f"--fused: {path}: {reason}; export with --no-fused") from reason
+            if new is not None:
+                setattr(parent, name, new)
+                fused += 1
+    if not fused:
+        raise ValueError(
+            "--fused: the network has no convolution over neighbours that could be fused; export "
+            "with --no-fused"
+        )
 
 
 def path_numbers(product):
@@ -22,16 +57,23 @@ def path_numbers(product):
 
     Only products whose channels do not mix can be fused: instructions 'uvu' with one channel of
     the filter, weights of each edge. Others raise NotImplementedError."""
+    if not hasattr(product, "instructions"):
+        raise NotImplementedError(
+            f"got a tensor product of class {type(product).__name__}, expected one of e3nn"
+        )
     x, filters, out = product.irreps_in1, product.irreps_in2, product.irreps_out
     if product.shared_weights or product.internal_weights:
-        raise NotImplementedError("a tensor product with weights of its own cannot be fused")
+        raise NotImplementedError(
+            "got a tensor product with weights of its own, expected weights of each edge"
+        )
     paths, weight = [], 0
     for step in product.instructions:
         (multiplicity, first), (channels, second) = x[step.i_in1], filters[step.i_in2]
         if step.connection_mode != "uvu" or channels != 1 or not step.has_weight:
             raise NotImplementedError(
-                f"a tensor product with the instruction {tuple(step)} of {x} and {filters} "
-                "cannot be fused, expected 'uvu' with weights and one channel of the filter"
+                f"got a tensor product of {x} and {filters} with an instruction "
+                f"'{step.connection_mode}', {channels} channels of the filter and "
+                f"{'' if step.has_weight else 'no '}weights, expected 'uvu', one channel and weights"
             )
         begins = [x.slices()[step.i_in1].start, filters.slices()[step.i_in2].start]
         begins += [weight, out.slices()[step.i_out].start]
@@ -79,7 +121,12 @@ class FusedConvolution(torch.nn.Module):
 
     def __init__(self, product, dtype):
         super().__init__()
-        load_operators()
+        try:
+            load_operators()
+        except ImportError as error:
+            raise ImportError(
+                f"{error}; --no-fused exports without this package's operator"
+            ) from error
         self.paths, self.coefficients = convolution_plan(product, dtype)
 
     def forward(
