@@ -47,8 +47,9 @@ def fuse_convolutions(network, replacement):
                 fused += 1
     if not fused:
         raise ValueError(
-            "--fused: the network has no convolution over neighbours that could be fused; export "
-            "with --no-fused"
+            "--fused: got a network without a convolution that could be fused, expected a sum of "
+            "tensor products over neighbours (Allegro has none: its layers work within one "
+            "neighbourhood); export with --no-fused"
         )
 
 
@@ -73,7 +74,7 @@ def path_numbers(product):
             raise NotImplementedError(
                 f"got a tensor product of {x} and {filters} with an instruction "
                 f"'{step.connection_mode}', {channels} channels of the filter and "
-                f"{'' if step.has_weight else 'no '}weights, expected 'uvu', one channel and weights"
+                f"{'' if step.has_weight else 'no '}weights, expected 'uvu' with one and weights"
             )
         begins = [x.slices()[step.i_in1].start, filters.slices()[step.i_in2].start]
         begins += [weight, out.slices()[step.i_out].start]

@@ -187,7 +187,8 @@ TEST(TensorProductRefusal, OfPathsThatAreNoPlan) {
          "got a path with multiplicity and sizes [2, 0, 1, 1], columns from [0, 0, 0, 0], expected "
          "sizes of at least 1 and columns of at least 0"},
         {[](Paths& p) { p.numbers[5] = -1; },
-         "columns from [0, -1, 0, 0], expected sizes of at least 1 and columns of at least 0"},
+         "got a path with multiplicity and sizes [2, 3, 1, 1], columns from [0, -1, 0, 0], "
+         "expected sizes of at least 1 and columns of at least 0"},
         {[](Paths& p) { p.coefficients.pop_back(); },
          "got 59 coefficients, expected at least 60 for the first 6 paths"},
         {[](Paths& p) { p.coefficients.push_back(1.0); },
