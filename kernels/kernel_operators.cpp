@@ -73,12 +73,12 @@ void define_kernel_operators(torch::Library& library) {
     library.def(torch::schema(
         "tensor_product_convolution(Tensor x, Tensor filter, Tensor weights, Tensor edge_index,"
         " int[] paths, float[] coefficients) -> Tensor"));
-    library.impl("tensor_product_convolution",
-                 torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd,
-                                 &tensor_product_convolution));
-    library.impl("tensor_product_convolution",
-                 torch::dispatch(c10::DispatchKey::Autograd,
-                                 &differentiable_tensor_product_convolution));
+    library.impl(
+        "tensor_product_convolution",
+        torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &tensor_product_convolution));
+    library.impl(
+        "tensor_product_convolution",
+        torch::dispatch(c10::DispatchKey::Autograd, &differentiable_tensor_product_convolution));
 }
 
 bool is_kernel_operator(const std::string& name) {
