@@ -7,6 +7,7 @@
 #include "kernels/ewald.hpp"
 #include "kernels/pair_potentials.hpp"
 #include "kernels/particle_mesh.hpp"
+#include "kernels/tensor_product.hpp"
 
 namespace nvalchemi {
 
@@ -28,6 +29,7 @@ const std::vector<std::string>& names() {
         "slab_energies",
         "pme_spread",
         "pme_reciprocal_energies",
+        "tensor_product_convolution",
     };
     return all;
 }
@@ -68,6 +70,15 @@ void define_kernel_operators(torch::Library& library) {
            "(Tensor positions, Tensor charges, Tensor cell, Tensor mesh, float alpha, int order)"
            " -> Tensor",
            &pme_reciprocal_energies);
+    library.def(torch::schema(
+        "tensor_product_convolution(Tensor x, Tensor filter, Tensor weights, Tensor edge_index,"
+        " int[] paths, float[] coefficients) -> Tensor"));
+    library.impl(
+        "tensor_product_convolution",
+        torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &tensor_product_convolution));
+    library.impl(
+        "tensor_product_convolution",
+        torch::dispatch(c10::DispatchKey::Autograd, &differentiable_tensor_product_convolution));
 }
 
 bool is_kernel_operator(const std::string& name) {

@@ -29,11 +29,13 @@ try:
     from e3nn.util.jit import compile_mode
     from e3nn.util.jit import script as script_e3nn
     from evaluate import add_reference, default_precision, reference_structure
+    from fused_convolution import FusedConvolution, add_option, fuse_convolutions, fused_spec
 
     with contextlib.redirect_stdout(io.StringIO()):  # mace tells which GPU libraries are absent
         import mace.modules.blocks
         from mace.calculators import MACECalculator
         from mace.modules import GatedEquivariantBlock
+        from mace.modules.blocks import InteractionBlock
         from mace_checkpoint import choose_head, load_model
 except ImportError as missing:
     raise SystemExit(
@@ -104,6 +106,30 @@ class ScriptedGate(torch.nn.Module):
         return torch.cat(parts, dim=-1)
 
 
+@compile_mode("script")
+class FusedProduct(torch.nn.Module):
+    """Product and sum over receivers, called as mace's interactions call a fused one."""
+
+    def __init__(self, product, dtype):
+        super().__init__()
+        self.convolution = FusedConvolution(product, dtype)
+
+    def forward(
+        self, x: torch.Tensor, filters: torch.Tensor, weights: torch.Tensor, edges: torch.Tensor
+    ) -> torch.Tensor:
+        # mace's edges are senders, then receivers
+        return self.convolution(x, filters, weights, torch.stack([edges[1], edges[0]]))
+
+
+def fused(module, dtype):
+    """mace's interaction with a fused convolution; None for another module."""
+    if not isinstance(module, InteractionBlock):
+        return None
+    module.conv_tp = FusedProduct(module.conv_tp, dtype)
+    module.conv_fusion = True  # which makes mace leave the gather and the sum to the product
+    return module
+
+
 def keep_one_head(x: torch.Tensor, head: torch.Tensor, num_heads: int) -> torch.Tensor:
     """What mace's `mask_head` computes, row by row: features of all heads but each row's own
     become 0. The original writes ones by row number, which no decomposition can follow."""
@@ -138,7 +164,7 @@ def reference_numbers(model, head, dtype_name, atoms):
         return calculator_numbers(calculator, atoms)
 
 
-def network_card(name, model, dtype_name):
+def network_card(name, model, dtype_name, is_fused):
     """The contract of the exported network."""
     return make_card(
         name=name,
@@ -155,6 +181,7 @@ def network_card(name, model, dtype_name):
         forces="edge_vectors",
         receiver_row=1,
         expected_exchanges=int(model.num_interactions) - 1,
+        spec=fused_spec() if is_fused else None,
     )
 
 
@@ -173,15 +200,18 @@ def main(arguments=None):
     options.add_argument(
         "--head", help="the head of a model that has several; default: the one named Default"
     )
+    add_option(options, default=False)
     options = options.parse_args(arguments)
     path = options.checkpoint
     refuse_to_overwrite(path, options.output)
     model = load_model(path, DTYPES[options.dtype])
     index, head = choose_head(model, options.head)
     name = card_name(path, getattr(model, "heads", None) or [head], head, options.dtype)
-    card = network_card(name, model, options.dtype)
+    card = network_card(name, model, options.dtype, options.fused)
     atoms = reference_structure(card["species"])
     add_reference(card, atoms, reference_numbers(model, head, options.dtype, atoms))
+    if options.fused:
+        fuse_convolutions(model, lambda module: fused(module, DTYPES[options.dtype]))
     write_and_check(script_network(model, index), card, options.output)
 
 

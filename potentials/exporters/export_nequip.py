@@ -23,6 +23,7 @@ try:
     from e3nn.util.jit import compile_mode
     from e3nn.util.jit import script as script_e3nn
     from evaluate import add_reference, reference_structure
+    from fused_convolution import FusedConvolution, add_option, fuse_convolutions, fused_spec
     from nequip.integrations.ase import NequIPCalculator
     from nequip.integrations.utils import basic_transforms
     from nequip_checkpoint import energy_network, load_model
@@ -55,12 +56,39 @@ class EdgeVectorNetwork(torch.nn.Module):
         return {"atomic_energy": self.network(graph)["atomic_energy"]}
 
 
+@compile_mode("script")
+class FusedScatter(torch.nn.Module):
+    """nequip's TensorProductScatter by one operator, without a message of each edge in memory."""
+
+    def __init__(self, product, dtype):
+        super().__init__()
+        self.convolution = FusedConvolution(product, dtype)
+
+    def forward(
+        self,
+        x: torch.Tensor,
+        edge_attr: torch.Tensor,
+        edge_weight: torch.Tensor,
+        edge_dst: torch.Tensor,
+        edge_src: torch.Tensor,
+    ) -> torch.Tensor:
+        return self.convolution(x, edge_attr, edge_weight, torch.stack([edge_dst, edge_src]))
+
+
+def fused(module, dtype):
+    """What stands in for a convolution of NequIP; None for another module. A package brings classes
+    of its own, so names decide."""
+    if type(module).__name__ != "TensorProductScatter":
+        return None
+    return FusedScatter(module.tp, dtype)
+
+
 def message_layers(model):
     """Convolutions of NequIP; an Allegro has none: its layers work within one neighbourhood."""
     return sum(type(module).__name__ == "ConvNetLayer" for module in model.modules())
 
 
-def network_card(name, model, dtype_name):
+def network_card(name, model, dtype_name, is_fused):
     """The contract of the exported network."""
     layers = message_layers(model)
     return make_card(
@@ -80,6 +108,7 @@ def network_card(name, model, dtype_name):
         forces="edge_vectors",
         receiver_row=0,
         expected_exchanges=max(layers - 1, 0),
+        spec=fused_spec() if is_fused else None,
     )
 
 
@@ -117,15 +146,19 @@ def main(arguments=None, default_name="nequip"):
         help="NAME.ckpt or NAME.nequip.zip; loading it runs the code that it holds",
     )
     options.add_argument("--model", help="the model's name in a file that holds several")
+    add_option(options, default=False)
     options = options.parse_args(arguments)
     path = options.checkpoint
     refuse_to_overwrite(path, options.output)
     model = load_model(path, options.model, DTYPES[options.dtype])
     stem = path.removesuffix(".nequip.zip")
     parts = [options.model, options.dtype] if options.model else [options.dtype]
-    card = network_card(archive_name(stem, *parts), model, options.dtype)
+    card = network_card(archive_name(stem, *parts), model, options.dtype, options.fused)
     atoms = reference_structure(card["species"])
     add_reference(card, atoms, calculator_numbers(package_calculator(model), atoms))
+    if options.fused:
+        network = energy_network(path, model)
+        fuse_convolutions(network, lambda module: fused(module, DTYPES[options.dtype]))
     write_and_check(script_network(path, model), card, options.output)
 
 

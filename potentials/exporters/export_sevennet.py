@@ -23,7 +23,9 @@ try:
     from e3nn.util.jit import compile_mode
     from e3nn.util.jit import script as script_e3nn
     from evaluate import add_reference, reference_structure
+    from fused_convolution import FusedConvolution, add_option, fuse_convolutions, fused_spec
     from sevenn.calculator import SevenNetCalculator
+    from sevenn.nn.convolution import IrrepsConvolution
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs the PyPI package sevenn==0.13.0 "
@@ -58,6 +60,34 @@ class OneHotEmbedding(torch.nn.Module):
         data["node_attr"] = one_hot  # for the self-connections
         data["atom_type"] = species  # for the per-species energy shift
         return data
+
+
+@compile_mode("script")
+class FusedIrrepsConvolution(torch.nn.Module):
+    """The package's convolution by one operator, without a message of each edge in memory."""
+
+    def __init__(self, original, dtype):
+        super().__init__()
+        self.weight_nn = original.weight_nn
+        self.convolution = FusedConvolution(original.convolution, dtype)
+        self.register_buffer("denominator", original.denominator.detach())
+        self.key_x: str = original.key_x
+        self.key_filter: str = original.key_filter
+        self.key_weight_input: str = original.key_weight_input
+        self.key_edges: str = original.key_edge_idx
+
+    def forward(self, data: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        weights = self.weight_nn(data[self.key_weight_input])
+        x = self.convolution(data[self.key_x], data[self.key_filter], weights, data[self.key_edges])
+        data[self.key_x] = x.div(self.denominator)
+        return data
+
+
+def fused(module, dtype):
+    """What stands in for a convolution of the package; None for another module."""
+    if not isinstance(module, IrrepsConvolution):
+        return None
+    return FusedIrrepsConvolution(module, dtype)
 
 
 def fix_modal(model, network, modal):
@@ -127,7 +157,7 @@ def package_calculator(network, config, dtype, modal=None):
         return Calculator(network, file_type="model_instance", device="cpu", modal=modal)
 
 
-def network_card(name, config, dtype_name):
+def network_card(name, config, dtype_name, is_fused):
     """The contract of the exported network."""
     type_map = sorted(config["_type_map"].items(), key=lambda item: item[1])
     return make_card(
@@ -144,6 +174,7 @@ def network_card(name, config, dtype_name):
         forces="edge_vectors",
         receiver_row=0,
         expected_exchanges=config["num_convolution_layer"] - 1,
+        spec=fused_spec() if is_fused else None,
     )
 
 
@@ -166,16 +197,19 @@ def main(arguments=None):
     options.add_argument(
         "--modal", help="the fidelity, for a model trained on several (7net-mf-0: PBE or R2SCAN)"
     )
+    add_option(options, default=True)
     options = options.parse_args(arguments)
     dtype, modal = DTYPES[options.dtype], options.modal
     refuse_to_overwrite(options.model, options.output)
     network, config = load_network(options.model, dtype, modal)
     stem = PACKAGED.get(options.model.lower(), options.model)
     name = archive_name(stem, *([modal, options.dtype] if modal else [options.dtype]))
-    card = network_card(name, config, options.dtype)
+    card = network_card(name, config, options.dtype, options.fused)
     atoms = reference_structure(card["species"])
     numbers = calculator_numbers(package_calculator(network, config, dtype, modal), atoms)
     add_reference(card, atoms, numbers)
+    if options.fused:
+        fuse_convolutions(network, lambda module: fused(module, dtype))
     write_and_check(script_network(network), card, options.output)
 
 

@@ -69,10 +69,12 @@ def setUpModule():
     Exported.write_cases(crystals())
 
 
-def export(name, head, dtype):
+def export(name, head, dtype, fused=False):
     words = [str(Exported.folder / f"{name}.model"), "--dtype", dtype]
     words += ["--head", head] if head else []
-    export_mace.main([*words, "--output", str(Exported.archive(name, dtype))])
+    words += ["--fused"] if fused else []
+    output = Exported.archive(f"{name}_fused" if fused else name, dtype)
+    export_mace.main([*words, "--output", str(output)])
 
 
 class AgainstTheCalculator(Exported):
@@ -80,7 +82,7 @@ class AgainstTheCalculator(Exported):
         ours = self.in_plugin(self.archive(name, dtype), case)
         theirs = calculate(self.folder / f"{name}.model", MODELS[name][1], dtype, crystals()[case])
         self.assertGreater(np.abs(theirs["forces"]).max(), 1e-2)  # there is something to compare
-        return {key: np.abs(ours[key] - theirs[key]).max() for key in self.QUANTITIES}
+        return {key: np.abs(ours[key] - theirs[key]).max() for key in QUANTITIES}
 
     def test_double_precision_agrees_to_rounding(self):
         for name in MODELS:
@@ -143,6 +145,39 @@ class Decomposed(Exported):
 
         self.assertIn("Validation by fix check at step 0", run.stdout)
         self.assertIn("1 forward width    64", run.stdout)
+
+
+class Fused(Exported):
+    """Convolutions by the package's own operator."""
+
+    NAMES = ("two_layers", "gated")
+
+    @classmethod
+    def setUpClass(cls):
+        for name in cls.NAMES:
+            export(name, MODELS[name][1], "float64", fused=True)
+
+    def test_gives_the_numbers_of_the_archive_without(self):
+        for name in self.NAMES:
+            plain, fused = self.archive(name), self.archive(f"{name}_fused")
+            self.assertNotIn("nvalchemi_lmp", str(read_archive(plain)[0].inlined_graph))
+            graph = str(read_archive(fused)[0].inlined_graph)
+            self.assertIn("nvalchemi_lmp::tensor_product_convolution", graph)
+            expected, found = (self.in_plugin(archive, "nao8") for archive in (plain, fused))
+            with self.subTest(name=name):
+                for key in QUANTITIES:
+                    self.assertLess(np.abs(found[key] - expected[key]).max(), 1e-11, key)
+
+    def test_decomposed_and_validated(self):
+        for name in self.NAMES:
+            archive = self.archive(f"{name}_fused")
+            found = self.run_case(archive, "nacl64", 2)
+            done = self.validate(archive)
+            with self.subTest(name=name):
+                for key in ("dE", "dEatom", "dF", "dS"):
+                    self.assertLess(found[key], 1e-11, found)
+                self.assertEqual(found["exchanges"]["forward"], MODELS[name][2])
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 class Archive(Exported):

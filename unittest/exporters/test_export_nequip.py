@@ -49,10 +49,12 @@ def calculate(name, atoms):
     return calculator_numbers(calculator, atoms)
 
 
-def export(name, dtype):
+def export(name, dtype, fused=False):
     words = [str(Exported.folder / MODELS[name][0]), "--dtype", dtype]
+    words += ["--fused"] if fused else []
+    output = Exported.archive(f"{name}_fused" if fused else name, dtype)
     with nequip_models.quiet():
-        export_nequip.main([*words, "--output", str(Exported.archive(name, dtype))])
+        export_nequip.main([*words, "--output", str(output)])
 
 
 def setUpModule():
@@ -115,6 +117,49 @@ class Decomposed(Exported):
 
         self.assertLess(found["dF"], 1e-4, found)
         self.assertGreater(found["dF"], 1e-12, found)
+
+
+class Fused(Exported):
+    """Convolutions by the package's own operator."""
+
+    NAMES = ("nequip", "packaged")
+
+    @classmethod
+    def setUpClass(cls):
+        for name in cls.NAMES:
+            export(name, "float64", fused=True)
+
+    def test_gives_the_numbers_of_the_archive_without(self):
+        for name in self.NAMES:
+            plain, fused = self.archive(name), self.archive(f"{name}_fused")
+            self.assertNotIn("nvalchemi_lmp", str(read_archive(plain)[0].inlined_graph))
+            graph = str(read_archive(fused)[0].inlined_graph)
+            self.assertIn("nvalchemi_lmp::tensor_product_convolution", graph)
+            expected, found = (self.in_plugin(archive, "nao8") for archive in (plain, fused))
+            with self.subTest(name=name):
+                for key in QUANTITIES:
+                    self.assertLess(np.abs(found[key] - expected[key]).max(), 1e-11, key)
+
+    def test_decomposed_and_validated(self):
+        for name in self.NAMES:
+            archive = self.archive(f"{name}_fused")
+            found = self.run_case(archive, "nacl64", 2)
+            done = self.validate(archive)
+            with self.subTest(name=name):
+                for key in ("dE", "dEatom", "dF", "dS"):
+                    self.assertLess(found[key], 1e-11, found)
+                self.assertEqual(found["exchanges"]["forward"], MODELS[name][2])
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_allegro_has_none_to_fuse(self):
+        with self.assertRaises(ValueError) as caught:
+            export("allegro", "float64", fused=True)
+        self.assertEqual(
+            str(caught.exception),
+            "--fused: got a network without a convolution that could be fused, expected a sum of "
+            "tensor products over neighbours (Allegro has none: its layers work within one "
+            "neighbourhood); export with --no-fused",
+        )
 
 
 class Archive(Exported):

@@ -140,7 +140,8 @@ class ExportSevenNet(unittest.TestCase):
     def test_network_ends_at_atomic_energies_and_differentiates_nothing(self):
         for module, _ in self.archives.values():
             graph = str(module.inlined_graph)
-            self.assertIn("aten::scatter_reduce_", graph)
+            self.assertIn("nvalchemi_lmp::tensor_product_convolution", graph)
+            self.assertNotIn("aten::scatter_reduce_", graph)
             for absent in (
                 "aten::grad",
                 "aten::requires_grad_",
@@ -148,6 +149,21 @@ class ExportSevenNet(unittest.TestCase):
                 "aten::cpu",
             ):
                 self.assertNotIn(absent, graph)
+
+    def test_without_fused_convolutions_it_is_the_same_network(self):
+        path = str(Path(self.folder) / "no_fused.pt")
+        export_sevennet.main(["--no-fused", "--output", path])
+        atoms = rattled_rocksalt(repeat=2, seed=11)
+        module, card = read_archive(path)
+
+        ours, expected = evaluate(module, card, atoms), evaluate(*self.archives["float64"], atoms)
+
+        self.assertIn("aten::scatter_reduce_", str(module.inlined_graph))
+        self.assertNotIn("nvalchemi_lmp", str(module.inlined_graph))
+        self.assertEqual({**self.archives["float64"][1], "spec": None}, {**card, "spec": None})
+        self.assertNotIn("spec", card)
+        for quantity, values in expected.items():
+            np.testing.assert_allclose(ours[quantity], values, rtol=0, atol=1e-12)
 
     def test_equals_the_independent_fixture_archive(self):
         models = FIXTURES / "models"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Tests pair style nvalchemi/kk on a GPU machine: every test case against the numbers of its package, on 1 and 2 ranks
-# (which share a GPU where there is one), and what unittest/mpi/test_kokkos.py and
+# (which share a GPU where there is one), and what unittest/gpu/test_tensor_product.py, unittest/mpi/test_kokkos.py and
 # test_kokkos_gpu.py say besides.
 #
 #   bash unittest/gpu/run.sh [CMake arguments...]
@@ -100,6 +100,11 @@ run_kokkos_tests() {
     done
 }
 
+run_operator_tests() {
+    NVALCHEMI_KERNELS_LIBRARY="$(dirname "${NVALCHEMI_PLUGIN}")/libnvalchemi_kernels.so" \
+        "${NVALCHEMI_PYTHON}" "${NVALCHEMI_REPO}/unittest/gpu/test_tensor_product.py" || failures=$((failures + 1))
+}
+
 measure() {
     local exchange_time="${NVALCHEMI_BUILD_DIR}/lib/exchange_time" tracer="${NVALCHEMI_BUILD_DIR}/lib/libtrace_cuda.so" options=()
     [ ! -x "${exchange_time}" ] || options+=(--exchange-time "${exchange_time}")
@@ -111,6 +116,7 @@ measure() {
 nvalchemi_phase "GPU" need_gpu
 nvalchemi_phase "Build" build_if_needed "$@"
 nvalchemi_phase "Cases" run_cases
+nvalchemi_phase "Operators on a GPU against the CPU" run_operator_tests
 nvalchemi_phase "nvalchemi/kk against nvalchemi" run_kokkos_tests
 [ -z "${NVALCHEMI_MEASURE:-}" ] || nvalchemi_phase "Measurements" measure
 nvalchemi_print_times

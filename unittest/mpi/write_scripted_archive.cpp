@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/register_ops.hpp"
 #include "unittest/potentials/scripted_network.hpp"
 
 namespace {
@@ -51,6 +52,7 @@ void write_network(std::filesystem::path path, const std::string& body, bool flo
 
 int main(int argc, char** argv) {
     try {
+        nvalchemi::register_operators();  // which a body may call
         const bool float32 = argc == 3 && std::string(argv[2]) == "float32";
         if (argc != 2 && !float32)
             throw std::invalid_argument(

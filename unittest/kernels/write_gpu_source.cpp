@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// nvalchemi_write_gpu_source float|double: prints the CUDA C++ of the plan whose two lists, numbers
+// of paths and coefficients, are two lines of the input.
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "kernels/tensor_product_source.hpp"
+
+namespace {
+
+template <typename Number>
+std::vector<Number> read_line(std::istream& input) {
+    std::string line;
+    std::getline(input, line);
+    std::istringstream words(line);
+    std::vector<Number> numbers;
+    for (Number number; words >> number;) numbers.push_back(number);
+    return numbers;
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+    const auto paths = read_line<std::int64_t>(std::cin);
+    const auto coefficients = read_line<double>(std::cin);
+    const auto plan = nvalchemi::make_tensor_product_plan(paths, coefficients);
+    std::cout << nvalchemi::tensor_product_source(plan, arguments[1]);
+}
