@@ -2,6 +2,7 @@
 
 #include "exchange_check.h"
 
+#include "fault_injection.h"
 #include "mpi_check.h"
 #include "mpi_exchange.h"
 #include "model_graph.h"
@@ -154,16 +155,16 @@ nvalchemi::PlanCheck LAMMPS_NS::check_exchange(LAMMPS *lmp, PairNvalchemi *pair,
 
   const auto calls = nvalchemi::thorough_probe_calls();
   const int device = exchange.row_device();
-  nvalchemi::StagedExchange staged(exchange, device);
+  nvalchemi::StagedExchange staged(exchange.for_model(), device);
   nvalchemi::PlanCheck found;
   nvalchemi::RankOutcome outcome;
   exchange.use_stream(nullptr);
   exchange.begin_evaluation(calls, /*on_host=*/device < 0);
   try {
-    if (exchange.planted_fault() == nvalchemi::Fault::FailInCheck &&
+    if (used.faults.has(nvalchemi::Fault::FailInCheck, lmp->comm->me) &&
         lmp->comm->me == lmp->comm->nprocs - 1)
       throw std::runtime_error("fault planted on purpose");
-    nvalchemi::die_if(exchange.planted_fault(), nvalchemi::Fault::DieInCheck);
+    nvalchemi::die_if(used.faults, nvalchemi::Fault::DieInCheck, lmp->comm->me);
     found = nvalchemi::probe_exchange_thoroughly(staged, rows, sums);
     exchange.end_evaluation();
     check_edges(lmp, used.graph, rows, found);
