@@ -74,7 +74,8 @@ struct DecomposedRun {
     double skin = 0;
     std::vector<std::int64_t> ids;  ///< (n,)
     std::map<std::string, std::string> versions;
-    bool same_parts = true;  ///< the parts that were played have the owners of the run
+    bool agreed_before = false;  ///< at an earlier step of the same process
+    bool same_parts = true;      ///< the parts that were played have the owners of the run
     Blame blame = Blame::Nothing;
 
     bool numbers_agree() const;

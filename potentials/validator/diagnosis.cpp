@@ -71,6 +71,7 @@ std::vector<std::string> known_symptoms() {
     names.emplace_back("non_conservative_forces");
     names.emplace_back("stress_is_no_slope");
     names.emplace_back("run_differs_from_parts");
+    names.emplace_back("stale_data");
     return names;
 }
 

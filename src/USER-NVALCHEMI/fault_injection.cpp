@@ -34,9 +34,9 @@ constexpr struct {
     {"stale_step", Fault::Exchange, Kind::StaleStep},
     {"round_rows", Fault::Exchange, Kind::RoundForward},
     {"skip_reverse", Fault::Exchange, Kind::DropReverse},
-    {"double_reverse", Fault::Exchange, Kind::DoubleReverse},
     {"negate_reverse", Fault::Exchange, Kind::NegateReverse},
-    {"no_zero_reverse", Fault::Exchange, Kind::KeepHaloRows},
+    {"no_zero_reverse", Fault::Exchange, Kind::DoubleReverse},
+    {"keep_halo_rows", Fault::Exchange, Kind::KeepHaloRows},
     {"round_reverse", Fault::Exchange, Kind::RoundReverse},
     {"correct_twice", Fault::Exchange, Kind::FoldTwice},
     {"skip_sum", Fault::Exchange, Kind::DropSum},
@@ -203,12 +203,8 @@ void plant_in(Evaluation &evaluation, const Faults &faults, int rank, Evaluation
     for (auto *values : {&energies, &evaluation.edge_gradients, &evaluation.row_forces})
       round_all(*values);
   if (faults.has(Fault::StaleResults, rank)) {
-    const Evaluation now = evaluation;
-    const bool fits = before.atomic_energies.size() == energies.size() &&
-        before.edge_gradients.size() == evaluation.edge_gradients.size() &&
-        before.row_forces.size() == evaluation.row_forces.size();
-    if (fits) evaluation = before;
-    before = now;
+    std::swap(before.atomic_energies, energies);
+    if (energies.size() != before.atomic_energies.size()) energies = before.atomic_energies;
   }
 }
 

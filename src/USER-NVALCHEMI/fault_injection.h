@@ -47,7 +47,7 @@ enum class Fault {
   MixOutputs,      // "mix_outputs": further outputs are those of other atoms, of the system others
   SwapEnergies,    // "swap_energies": of each twenty atomic energies of a rank two change places
   RoundResults,    // "round_results": energies and gradients pass through float32
-  StaleResults,    // "stale_results": energies and gradients are those of the evaluation before
+  StaleResults,    // "stale_results": atomic energies are those of the evaluation before
 
   // elsewhere
 
