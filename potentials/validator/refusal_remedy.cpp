@@ -2,10 +2,13 @@
 #include "potentials/validator/refusal_remedy.hpp"
 
 #include <exception>
+#include <fstream>
+#include <sstream>
 
 #include "potentials/validator/companion.hpp"
 #include "potentials/validator/decomposed_run.hpp"
 #include "potentials/validator/validate_in_parts.hpp"
+#include "spec/parse_mlip_spec.hpp"
 
 namespace nvalchemi {
 
@@ -22,13 +25,21 @@ std::string command_line(const SessionOptions& options, const std::string& spec_
            " --structure STRUCTURE.json --ranks 4 --autofix apply --write-spec mended.spec.json";
 }
 
-TraceReport look_for_edit(const std::string& archive, const SessionOptions& options) {
+MLIPSpec read_leniently(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return parse_mlip_spec(text.str(), path, "", {/*lenient=*/true, nullptr});
+}
+
+TraceReport look_for_edit(const std::string& archive, const SessionOptions& options,
+                          const std::string& spec_name) {
     ValidationRequest request;
     request.archive = archive;
     request.session = options;
     request.session.device = "cpu";
     request.session.graphs = GraphUse::No;
     request.session.spec_reading.warnings = nullptr;
+    if (!options.spec && !spec_name.empty()) request.session.spec = read_leniently(spec_name);
     auto undecomposed = request.session;
     undecomposed.distribute = undecomposed.self_test = false;
     undecomposed.spec.reset();
@@ -46,10 +57,13 @@ std::string remedy_of_refusal(const std::string& archive, const SessionOptions& 
                               const std::string& spec_name) {
     TraceReport report;
     try {
-        report = look_for_edit(archive, options);
+        report = look_for_edit(archive, options, spec_name);
     } catch (const std::exception&) {
         return "";
     }
+    if (report.ok && !options.spec && !spec_name.empty())
+        return "What was meant passes on a chain of atoms: write it anew by 'nvalchemi-spec migrate " +
+               spec_name + " --output mended.spec.json'";
     std::string text;
     if (proposes_spec(report))
         text = "What would mend it (" + report.diagnostics[0].symptom + "): the edit " +

@@ -127,7 +127,6 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
   read_card(comm, archive, options, session);
   session.spec_reading = {options.lenient_spec, &warnings};
   session.operator_libraries = options.operator_libraries;
-  session.spec = read_spec(comm, options, warnings);
   session.device = device_for_rank(comm, options.device);
   session.threads = threads;
   session.total_charge = options.total_charge;
@@ -141,6 +140,7 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
   on_all_ranks(comm, check_torch_version);
   std::unique_ptr<Session> loaded;
   try {
+    session.spec = read_spec(comm, options, warnings);
     on_all_ranks(comm, [&] { loaded = std::make_unique<Session>(archive, session); });
   } catch (const std::runtime_error &refusal) {
     std::string remedy;

@@ -1,0 +1,516 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Specs that differ from a right one in one place, or in two, on archives of several families.
+
+Each is run with fix nvalchemi/validate and autofix. It is refused at pair_coeff with an edit that
+mends it, or found by the fix, diagnosed and mended, or it passes; then it must be equivalent: right
+on another structure, on another grid of ranks, and preferably with the exchanges of the right spec.
+What the diagnosis is to say follows from what was changed, by the table CLASSES.
+
+    python3 unittest/mpi/test_validate_mutants.py --long [--table=FILE.rst] [--only=ARCHIVE,...]
+"""
+
+import copy
+import json
+import random
+import re
+import sys
+import tempfile
+import unittest
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from installation import REPOSITORY, find_build_file
+from structure import Structure
+from suite import LONG, Model, ValidateTest, find_fixtures, main, model, one_line
+
+EXAMPLES = REPOSITORY / "examples" / "lammps"
+HALO = json.loads((REPOSITORY / "spec" / "presets" / "SPEC_MPNN_HALO.json").read_text())
+TABLE = next((word[8:] for word in sys.argv if word.startswith("--table=")), None)
+ONLY = next((word[7:].split(",") for word in sys.argv if word.startswith("--only=")), None)
+sys.argv = [word for word in sys.argv if not word.startswith(("--table=", "--only="))]
+PAIRS = 12 if LONG else 2  # of each archive
+QUICK = 9  # single ones of each archive in the CI tier
+PATCH = re.compile(r"What would mend it \((\w+)\): the edit (\[.*?\]) of \S+ passes on a chain")
+
+# what was changed -> what the diagnosis may call it
+ROWS = {"stale_halo_rows", "sums_not_folded", "missing_scatter_outputs"}
+CLASSES = {
+    "policy kind": ROWS | {"policy_not_supported", "transform_of_other_policy"},
+    "scatter_mode": ROWS,
+    "gather_mode": ROWS,
+    "both modes": ROWS,
+    "adapter dropped": {"undeclared_operator"},
+    "adapter misnamed": {"operator_not_found"},
+    "adapter of nothing": {"operator_not_found"},
+    "scatter_outputs dropped": {"missing_scatter_outputs"},
+    "slice_owned dropped": {"atoms_counted_twice"},
+    "all_reduce_sum dropped": {"atoms_counted_twice", "replicated_output_diverges"},
+    "scatter_outputs for all_reduce_sum": {"wrong_output_transform"},
+    "all_reduce_sum for scatter_outputs": {"wrong_output_transform"},
+    "scatter_outputs added": {"superfluous_scatter_outputs", "wrong_output_transform"},
+    "all_reduce_sum added": {"wrong_output_transform"},
+    "gather_inputs added": {"double_padding", "argument_without_rows"},
+    "slice_owned added": {"rows_missing", "argument_without_rows"},
+    "gather_inputs for slice_owned": {"double_padding"},
+    "position": {"position_out_of_range"},
+    "all_reduce_outputs": {"double_reduction"},
+    "system_reductions": {"reductions_forbidden"},
+    "output_kinds": {"output_kind"},
+    "node_energy_key": {"node_energy_key"},
+    "force_strategy": {"force_strategy"},
+    "helper dropped": {"undeclared_helper"},
+    "helper misnamed": {"helper_not_called", "undeclared_helper"},
+    "gp_replicate_geometry": {"geometry_not_replicated"},
+    "of graph_parallel": {"transform_of_other_policy"},
+}
+
+
+@dataclass
+class Archive:
+    """An archive, its right spec, and the operators of its library: name -> (tensor arguments,
+    outputs)."""
+
+    model: Model
+    right: dict
+    words: str = ""
+    operators: dict = field(default_factory=dict)
+
+    @property
+    def name(self):
+        return self.model.name
+
+    def structures(self):
+        """Two that have little in common."""
+        first = self.model.case("nacl64")[0]
+        if self.model.folder is not None:
+            return first, self.model.case("si64")[0]
+        other = first.repeated((2, 1, 1))
+        noise = np.random.default_rng(8).normal(scale=0.05, size=other.positions.shape)
+        return first, Structure(other.symbols, other.positions + noise, other.cell)
+
+    def output_keys(self):
+        return list(self.card()["outputs"])
+
+    def card(self):
+        path = Path(self.model.archive)
+        beside = path.with_suffix(".card.json")
+        if beside.exists():
+            return json.loads(beside.read_text())
+        import zipfile
+
+        with zipfile.ZipFile(path) as archive:
+            name = next(n for n in archive.namelist() if n.endswith("nvalchemi.json"))
+            return json.loads(archive.read(name))
+
+
+def example(name, library, operators):
+    """An example with operators of its own; the right spec is that of its card."""
+    path = EXAMPLES / name / f"{name}.pt"
+    archive = Archive(Model(name, str(path), 5.0, 0, None), {}, operators=operators)
+    archive.right = archive.card()["spec"]
+    archive.words = f"ops {find_build_file(library)}"
+    return archive
+
+
+def archives():
+    names = ["toy_index_add"]
+    if LONG:
+        names += ["toy_scatter_reduce", "d3bj_pbe", "mace_rand_f64", "nequip_rand_f64"]
+        names += ["nequip_rand_f64_energy", "allegro_rand_f64_energy", "sevennet_0_f64"]
+    found = [Archive(model(name), HALO) for name in names] if find_fixtures() else []
+    push = {"fused_message::push": ((0, 1, 2, 3, 4), 1), "fused_message::pool": ((0,), 1)}
+    found.append(example("graph_transformer", "libfused_message.so", push))
+    if LONG:
+        edges = {"escn::node_to_edge": ((0, 1, 2, 3), 1), "escn::edge_to_node": ((0, 1, 2, 3), 1)}
+        found.append(example("escn", "libescn_edges.so", edges))
+    return [archive for archive in found if ONLY is None or archive.name in ONLY]
+
+
+@dataclass
+class Mutant:
+    spec: dict
+    changes: list  # (kind, where)
+
+    @property
+    def name(self):
+        return "; ".join(f"{kind}: {where}" for kind, where in self.changes)
+
+    @property
+    def kind(self):
+        return " and ".join(kind for kind, _ in self.changes)
+
+    @property
+    def classes(self):
+        return set().union(*(CLASSES[kind] for kind, _ in self.changes))
+
+
+class Mutations:
+    """All that differ from a spec in one place."""
+
+    def __init__(self, archive, spec, before=()):
+        self.archive, self.spec, self.before = archive, spec, list(before)
+        self.seen = {json.dumps(spec, sort_keys=True), json.dumps(archive.right, sort_keys=True)}
+        self.found = []
+
+    def add(self, kind, where, change):
+        spec = copy.deepcopy(self.spec)
+        change(spec)
+        text = json.dumps(spec, sort_keys=True)
+        if text not in self.seen:
+            self.seen.add(text)
+            self.found.append(Mutant(spec, [*self.before, (kind, where)]))
+
+    def all(self):
+        self.policies()
+        for k, _ in enumerate(self.spec["core"]["custom_ops"]):
+            self.adapter(k)
+        for k, helper in enumerate(self.spec["core"].get("third_party_helpers", [])):
+            self.helper(k, helper)
+        self.outputs()
+        self.rest()
+        return self.found
+
+    def policies(self):
+        for kind in ("local", "graph_parallel", "shard"):
+            self.add("policy kind", kind, lambda s: s["core"].update(policy={"kind": kind}))
+        for kind in ("halo", "refresh_halo"):
+            self.add("policy kind", kind, lambda s: s["core"]["policy"].update(kind=kind))
+        if "scatter_mode" not in self.spec["core"]["policy"]:
+            return
+        local = {"scatter_mode": "local"}, {"gather_mode": "local"}
+        full = {"scatter_mode": "halo_correction"}
+        for change in (local[0], full):
+            self.add("scatter_mode", *self.with_policy(change))
+        self.add("gather_mode", *self.with_policy(local[1]))
+        self.add("both modes", *self.with_policy({**local[0], **local[1]}))
+
+    @staticmethod
+    def with_policy(change):
+        return ", ".join(change.values()), lambda s: s["core"]["policy"].update(change)
+
+    def adapter(self, k):
+        op = self.spec["core"]["custom_ops"][k]["op"]
+
+        def at(spec):
+            return spec["core"]["custom_ops"][k]
+
+        self.add("adapter dropped", op, lambda s: s["core"]["custom_ops"].pop(k))
+        self.add("adapter misnamed", op, lambda s: at(s).update(op=op[:-1]))
+        self.transforms(k, op, at)
+
+    def transforms(self, k, op, at):
+        arguments, outputs = self.archive.operators.get(op, ((), 0))
+        adapter = self.spec["core"]["custom_ops"][k]
+        for n in arguments:
+            old = adapter["arg_transforms"].get(str(n), {}).get("type")
+            place = f"{op} argument {n}"
+            if old:
+                self.add(f"{old} dropped", place, lambda s: at(s)["arg_transforms"].pop(str(n)))
+            for new in ("gather_inputs", "slice_owned"):
+                kind = f"{new} for {old}" if old else f"{new} added"
+                if new != old and kind in CLASSES:
+                    self.add(
+                        kind, place, lambda s: at(s)["arg_transforms"].update({str(n): {"type": new}})
+                    )
+        for n in range(outputs):
+            old = adapter["output_transforms"].get(str(n), {}).get("type")
+            place = f"{op} output {n}"
+            if old:
+                self.add(f"{old} dropped", place, lambda s: at(s)["output_transforms"].pop(str(n)))
+            for new in ("scatter_outputs", "all_reduce_sum"):
+                kind = f"{new} for {old}" if old else f"{new} added"
+                if new != old:
+                    self.add(
+                        kind,
+                        place,
+                        lambda s: at(s)["output_transforms"].update({str(n): {"type": new}}),
+                    )
+        for table, of_blocks in (
+            ("arg_transforms", "gather_inputs_full"),
+            ("output_transforms", "slice_outputs_owned"),
+        ):
+            change = {"0": {"type": of_blocks}}
+            self.add(
+                "of graph_parallel", f"{op} {of_blocks}", lambda s: at(s)[table].update(change)
+            )
+            for n in adapter[table]:
+                self.add(
+                    "position",
+                    f"{op} {table}/{n}",
+                    lambda s: at(s)[table].update({"9": at(s)[table].pop(n)}),
+                )
+
+    def helper(self, k, helper):
+        target = helper.get("attr_name") or helper.get("method_name")
+        where = f"{k} ({target})"
+
+        def rename(spec):
+            one = spec["core"]["third_party_helpers"][k]
+            one["attr_name" if "attr_name" in one else "method_name"] += "_x"
+
+        self.add("helper dropped", where, lambda s: s["core"]["third_party_helpers"].pop(k))
+        self.add("helper misnamed", where, rename)
+
+    def outputs(self):
+        energies = next(
+            key
+            for key, output in self.archive.card()["outputs"].items()
+            if output["role"] == "atomic_energies"
+        )
+        for key in self.archive.output_keys():
+            self.add("all_reduce_outputs", key, lambda s: s.update(all_reduce_outputs=[key]))
+            for kind in ("per_graph", "global", "per_node"):
+                kinds = [[k, v] for k, v in self.spec.get("output_kinds", []) if k != key]
+                self.add(
+                    "output_kinds",
+                    f"{key} {kind}",
+                    lambda s: s.update(output_kinds=sorted([*kinds, [key, kind]])),
+                )
+            if key != energies:
+                self.add("node_energy_key", key, lambda s: s.update(node_energy_key=key))
+        self.add("node_energy_key", "none", lambda s: s.update(node_energy_key=None))
+
+    def rest(self):
+        self.add("system_reductions", "false", lambda s: s.update(system_reductions=False))
+        for name in (
+            "model_internal",
+            "framework_from_node_energy",
+            "framework_from_global_energy",
+        ):
+            self.add(
+                "force_strategy",
+                name,
+                lambda s: s.update(compile={"static_shapes": True, "force_strategy": name}),
+            )
+        self.add(
+            "gp_replicate_geometry", "true", lambda s: s.update(gp_replicate_geometry=True)
+        )
+        nothing = {"op": "nobody::knows", "arg_transforms": {}, "output_transforms": {}}
+        self.add("adapter of nothing", "", lambda s: s["core"]["custom_ops"].append(nothing))
+
+
+def pairs(archive, count):
+    """A seeded sample of those that differ in two places, of all kinds alike."""
+    chance = random.Random(f"pairs of {archive.name}")
+    singles = Mutations(archive, archive.right).all()
+    by_kind = {}
+    for mutant in singles:
+        by_kind.setdefault(mutant.kind, []).append(mutant)
+    found = []
+    while len(found) < count:
+        first = chance.choice(by_kind[chance.choice(sorted(by_kind))])
+        second = Mutations(archive, first.spec, first.changes).all()
+        kinds = sorted({mutant.changes[-1][0] for mutant in second} - {first.kind})
+        kind = chance.choice(kinds)
+        found.append(chance.choice([one for one in second if one.changes[-1][0] == kind]))
+    return found
+
+
+def patched(spec, patch):
+    """RFC 6902, as far as edits of specs need it."""
+    spec = copy.deepcopy(spec)
+    for step in patch:
+        words = [w.replace("~1", "/").replace("~0", "~") for w in step["path"].split("/")[1:]]
+        place = spec
+        for word in words[:-1]:
+            place = place[int(word) if isinstance(place, list) else word]
+        last = words[-1]
+        if not isinstance(place, list):
+            if step["op"] == "remove":
+                del place[last]
+            else:
+                place[last] = step["value"]
+        elif step["op"] == "add":
+            place.insert(len(place) if last == "-" else int(last), step["value"])
+        elif step["op"] == "remove":
+            place.pop(int(last))
+        else:
+            place[int(last)] = step["value"]
+    return spec
+
+
+@dataclass
+class Outcome:
+    how: str  # refused, found or passed
+    symptom: str = ""
+    mended: bool = False
+    reason: str = ""  # why it is equivalent
+    text: str = ""
+
+
+class Tally:
+    def __init__(self):
+        self.rows = []  # (archive, mutant, outcome)
+
+    def add(self, archive, mutant, ranks, outcome):
+        self.rows.append((archive.name, mutant, outcome))
+        named = "" if outcome.how == "passed" else "named" if self.named(mutant, outcome) else "NOT"
+        print(
+            f"{archive.name}: {mutant.name} [{ranks} ranks]: {outcome.how} {outcome.symptom} "
+            f"{named} {outcome.reason} {'mended' if outcome.mended else ''}",
+            flush=True,
+        )
+
+    @staticmethod
+    def named(mutant, outcome):
+        return outcome.symptom in mutant.classes
+
+    def counts(self, rows):
+        wrong = [(mutant, outcome) for _, mutant, outcome in rows if outcome.how != "passed"]
+        return {
+            "mutants": len(rows),
+            "equivalent": len(rows) - len(wrong),
+            "refused": sum(outcome.how == "refused" for _, outcome in wrong),
+            "found": sum(outcome.how == "found" for _, outcome in wrong),
+            "named": sum(self.named(mutant, outcome) for mutant, outcome in wrong),
+            "mended": sum(outcome.mended for _, outcome in wrong),
+        }
+
+    def table(self, heading, key):
+        """reStructuredText."""
+        groups = {}
+        for row in self.rows:
+            groups.setdefault(key(row), []).append(row)
+        names = list(self.counts([]))
+        lines = [".. list-table::", "   :header-rows: 1", "", f"   * - {heading}"]
+        lines += [f"     - {name}" for name in names]
+        for name, rows in [*sorted(groups.items()), ("together", self.rows)]:
+            lines += [f"   * - {name}", *(f"     - {n}" for n in self.counts(rows).values())]
+        return "\n".join(lines)
+
+    def equivalents(self):
+        grouped = {}
+        for name, mutant, outcome in self.rows:
+            if outcome.how == "passed":
+                grouped.setdefault((mutant.name, outcome.reason), []).append(name)
+        lines = []
+        for (mutant, reason), names in sorted(grouped.items()):
+            lines.append(f"* {mutant} ({', '.join(names)}): {reason}")
+        return "\n".join(lines)
+
+    def text(self):
+        def kind(row):
+            return row[1].kind if len(row[1].changes) == 1 else "pairs"
+
+        return "\n\n".join(
+            [
+                self.table("archive", lambda row: row[0]),
+                self.table("changed", kind),
+                "Equivalent ones:",
+                self.equivalents(),
+            ]
+        )
+
+
+def exchanges_of(report):
+    trace = report["trace"]
+    return json.dumps([trace["planned"], trace["events"]], sort_keys=True)
+
+
+class SpecMutants(ValidateTest):
+    timeout = 600
+
+    def run_spec(self, archive, spec, structure, ranks, words, selftest="no", processors=""):
+        (self.folder / "mutant.json").write_text(json.dumps(spec))
+        for name in ("check.json", "check.spec.json"):
+            (self.folder / name).unlink(missing_ok=True)
+        return self.run_fix(
+            f"report check.json on_failure warn {words}",
+            ranks=ranks,
+            archive=archive.model,
+            structure=structure,
+            pair_arguments=f"{archive.words} spec mutant.json selftest {selftest}",
+            processors=processors,
+        )
+
+    def report(self):
+        path = self.folder / "check.json"
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def passes(self, archive, spec, structure, ranks, processors=""):
+        run = self.run_spec(archive, spec, structure, ranks, "", "yes", processors)
+        report = self.report()
+        return run.status == 0 and report is not None and report["ok"]
+
+    def outcome(self, archive, mutant, ranks, right):
+        first, second = archive.structures()
+        run = self.run_spec(archive, mutant.spec, first, ranks, "autofix apply")
+        report = self.report()
+        text = one_line(run.output)
+        if report is None:
+            return self.refused(archive, mutant, first, run)
+        if report["ok"]:
+            same = exchanges_of(report) == right[ranks]
+            shown = self.passes(archive, mutant.spec, second, 4, "4 1 1") and self.passes(
+                archive, mutant.spec, first, 4, "2 2 1"
+            )
+            self.assertTrue(shown, f"{archive.name}: {mutant.name}: right on {ranks} ranks only")
+            why = "the exchanges of the right spec" if same else "right with other exchanges"
+            return Outcome("passed", reason=why)
+        self.assertEqual(report["run"]["blame"], "spec", mutant.name)
+        symptom = report["diagnostics"][0]["symptom"] if report["diagnostics"] else ""
+        proposed = self.folder / "check.spec.json"
+        mended = proposed.exists() and self.passes(
+            archive, json.loads(proposed.read_text()), first, ranks
+        )
+        self.assertIn("Next: ", text)
+        return Outcome("found", symptom, mended)
+
+    def refused(self, archive, mutant, structure, run):
+        """At pair_coeff: the message has to say what to do."""
+        text = one_line(run.message)
+        self.assertNotIn("Validation by fix", run.output)
+        found = PATCH.search(text)
+        if found is None:
+            self.assertIn("Look for a spec that passes on a structure of your own, by", text)
+            return Outcome("refused", "", False, text=text)
+        mended = self.passes(
+            archive, patched(self.canonical(mutant.spec), json.loads(found[2])), structure, 3
+        )
+        return Outcome("refused", found[1], mended, text=text)
+
+    def canonical(self, spec):
+        """As the edit sees it: written by nvalchemi-spec."""
+        import subprocess
+
+        path = self.folder / "plain.json"
+        path.write_text(json.dumps(spec))
+        tool = find_build_file("nvalchemi-spec")
+        done = subprocess.run([tool, "canonical", "--lenient", str(path)], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def chosen(self, archive):
+        singles = Mutations(archive, archive.right).all()
+        if not LONG:
+            chance = random.Random(f"some of {archive.name}")
+            singles = chance.sample(singles, min(QUICK, len(singles)))
+        return singles + pairs(archive, PAIRS)
+
+    def test_each_is_found_named_and_mended_or_equivalent(self):
+        tally = Tally()
+        for archive in archives():
+            right = {}
+            for ranks in (2, 3, 4):
+                self.assertTrue(
+                    self.passes(archive, archive.right, archive.structures()[0], ranks)
+                )
+                right[ranks] = exchanges_of(self.report())
+            for number, mutant in enumerate(self.chosen(archive)):
+                with self.subTest(archive=archive.name, mutant=mutant.name):
+                    ranks = 2 + number % 3
+                    tally.add(archive, mutant, ranks, self.outcome(archive, mutant, ranks, right))
+        print(tally.text())
+        if TABLE:
+            Path(TABLE).write_text(tally.text() + "\n")
+        counts = tally.counts(tally.rows)
+        wrong = counts["refused"] + counts["found"]
+        self.assertGreater(wrong, counts["mutants"] // 4)
+        self.assertGreaterEqual(10 * counts["named"], 9 * wrong)
+        self.assertGreaterEqual(10 * counts["mended"], 9 * wrong)
+
+
+if __name__ == "__main__":
+    main()
