@@ -14,8 +14,6 @@ namespace nvalchemi {
 
 namespace {
 
-constexpr int kAttempts = 6;
-
 std::string command_line(const SessionOptions& options, const std::string& spec_name) {
     std::string text = "nvalchemi-validate --archive " + options.path;
     if (!options.card_path.empty()) text += " --card " + options.card_path;
@@ -47,7 +45,6 @@ TraceReport look_for_edit(const std::string& archive, const SessionOptions& opti
     request.owners = companion_owners();
     request.ranks = kCompanionRanks;
     request.autofix = AutoFix::Report;
-    request.max_attempts = kAttempts;
     return validate_in_parts(request);
 }
 
@@ -65,13 +62,16 @@ std::string remedy_of_refusal(const std::string& archive, const SessionOptions& 
         return "What was meant passes on a chain of atoms: write it anew by 'nvalchemi-spec migrate " +
                spec_name + " --output mended.spec.json'";
     std::string text;
+    const auto& found = report.diagnostics;
+    if (!proposes_spec(report) && !found.empty() && found[0].confidence >= 0.5)
+        text = "Diagnosis (" + found[0].symptom + "): " + found[0].advice + " ";
     if (proposes_spec(report))
         text = "What would mend it (" + report.diagnostics[0].symptom + "): the edit " +
                report.proposed_patch + " of " +
                (spec_name.empty() ? std::string("the model card's spec") : spec_name) +
                " passes on a chain of atoms; make it, and check it on";
     else
-        text = "Look for a spec that passes on";
+        text += "Look for a spec that passes on";
     return text + " a structure of your own, by '" + command_line(options, spec_name) +
            "' and then 'pair_style nvalchemi spec mended.spec.json'";
 }

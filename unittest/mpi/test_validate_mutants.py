@@ -13,7 +13,9 @@ import copy
 import json
 import random
 import re
+import subprocess
 import sys
+import zipfile
 import tempfile
 import unittest
 from collections import Counter
@@ -98,8 +100,6 @@ class Archive:
         beside = path.with_suffix(".card.json")
         if beside.exists():
             return json.loads(beside.read_text())
-        import zipfile
-
         with zipfile.ZipFile(path) as archive:
             name = next(n for n in archive.namelist() if n.endswith("nvalchemi.json"))
             return json.loads(archive.read(name))
@@ -337,7 +337,6 @@ class Outcome:
     symptom: str = ""
     mended: bool = False
     reason: str = ""  # why it is equivalent
-    text: str = ""
 
 
 class Tally:
@@ -465,16 +464,24 @@ class SpecMutants(ValidateTest):
         found = PATCH.search(text)
         if found is None:
             self.assertIn("Look for a spec that passes on a structure of your own, by", text)
-            return Outcome("refused", "", False, text=text)
+            said = re.search(r"Diagnosis \((\w+)\)", text)
+            return Outcome("refused", said[1] if said else "", self.mended_by_command(text, structure))
         mended = self.passes(
             archive, patched(self.canonical(mutant.spec), json.loads(found[2])), structure, 3
         )
-        return Outcome("refused", found[1], mended, text=text)
+        return Outcome("refused", found[1], mended)
+
+    def mended_by_command(self, text, structure):
+        """Whether the command line of the message finds a spec that passes."""
+        (self.folder / "STRUCTURE.json").write_text(json.dumps(structure.to_document()))
+        words = re.search(r"'nvalchemi-validate ([^']*)'", text)[1].split()
+        done = subprocess.run(
+            [find_build_file("nvalchemi-validate"), *words], cwd=self.folder, capture_output=True
+        )
+        return done.returncode == 0
 
     def canonical(self, spec):
         """As the edit sees it: written by nvalchemi-spec."""
-        import subprocess
-
         path = self.folder / "plain.json"
         path.write_text(json.dumps(spec))
         tool = find_build_file("nvalchemi-spec")
