@@ -6,6 +6,7 @@
 The report is that of `fix nvalchemi/validate ... report REPORT.json` (errors of the run) or of
 `nvalchemi-validate --output REPORT.json` (errors of its virtual parts). Left: each component of
 the decomposed forces against that of the undecomposed model, for the atoms that the report lists.
+Where atoms were sampled these are the ones whose forces were evaluated alone.
 Right: errors that grow towards zero distance come from what crosses the faces; errors everywhere
 from something else.
 """
@@ -23,6 +24,17 @@ import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
 SMALLEST = 1e-17  # shown instead of zero on the logarithmic axis
 
 
+def why_none(source):
+    """Why no forces of single atoms were compared."""
+    if source.get("failure") or "sampled" not in source:
+        return "nothing was compared"
+    why = source["sampled"]["forces"]["not_compared"] or "none had room for its energy"
+    return (
+        f"no forces of sampled atoms were compared one by one ({why}); "
+        "member run.sampled says what was"
+    )
+
+
 def read_errors(report):
     """(title, forces of the listed atoms, errors and distances of all, tolerance).
 
@@ -32,7 +44,7 @@ def read_errors(report):
     source = report.get("run") or report
     errors = source["error_map"]
     if not errors:
-        sys.exit("error: the report lists no errors: nothing was compared")
+        sys.exit(f"error: the report lists no errors: {why_none(source)}")
     tolerance = [q["tolerance"] for q in source["quantities"] if q["name"] == "forces"][0]
     listed = errors["forces"]
     forces = [
@@ -46,6 +58,8 @@ def read_errors(report):
             np.array(errors[name], dtype=float) for name in ("force_errors", "face_distances")
         ]
     where = f"{source['label']}, step {source['step']}" if "run" in report else "virtual parts"
+    if "sampled" in source:
+        where += f", {len(errors['force_errors'] or listed['atoms'])} sampled atoms"
     verdict = "passed" if source.get("passed", report["ok"]) else "failed"
     return f"{report['model']['name']}: {where}, {verdict}", forces, *numbers, tolerance
 

@@ -38,6 +38,9 @@ struct Attempt {
     std::int64_t bytes_per_step = 0;  ///< that all ranks send in one evaluation
 };
 
+/// Largest difference over its tolerance, of the quantities that were compared.
+double score_of(const std::vector<Deviation>& quantities);
+
 /// How the exchange was used in one evaluation.
 struct ExchangeTrace {
     std::vector<PlannedExchange> planned;  ///< of the forward pass

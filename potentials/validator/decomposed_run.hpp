@@ -11,11 +11,13 @@
 #include "potentials/model_card.hpp"
 #include "potentials/validation.hpp"
 #include "potentials/validator/partition_checks.hpp"
+#include "potentials/validator/sampled_run.hpp"
 #include "potentials/whole_system.hpp"
 
 namespace nvalchemi {
 
 struct TraceReport;
+struct ValidationRequest;
 
 /// The neighbours of an owned atom as its rank sees them, short enough to be gathered.
 struct SeenNeighbors {
@@ -77,6 +79,9 @@ struct DecomposedRun {
     bool agreed_before = false;  ///< at an earlier step of the same process
     bool same_parts = true;      ///< the parts that were played have the owners of the run
     Blame blame = Blame::Nothing;
+    /// Where atoms were sampled instead of gathered; then no parts are played, and `ids` are those
+    /// of the atoms whose forces were compared.
+    std::optional<SampledRun> sampled;
 
     bool numbers_agree() const;
     /// Numbers, neighbours and exchange.
@@ -94,6 +99,11 @@ struct ProposedSpec {
 /// Put a run into the report of its parts: verdict, blame, diagnoses, next action.
 void join_run(TraceReport& report, const ModelCard& card, DecomposedRun run,
               const ProposedSpec& proposed);
+
+/// The report of a run whose atoms were sampled; `run` has all but the blame. The request says
+/// which model and box, and has no atoms: no parts are played. One attempt, that of the run.
+TraceReport report_of_sampled_run(const ValidationRequest& request, const ModelCard& card,
+                                  const std::string& device, DecomposedRun run);
 
 /// Whether the report has a spec that passes although the given one does not.
 bool proposes_spec(const TraceReport& report);

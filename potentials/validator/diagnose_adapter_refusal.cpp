@@ -225,12 +225,14 @@ Found rows_missing(const ModelCard&, const AttemptEvidence& e) {
     const auto op = word_after(e, "operator ");
     std::vector<MLIPSpec> edits;
     const auto* adapter = adapter_of(e.attempt.spec, op);
-    if (adapter == nullptr) return {};
-    for (const auto& [position, transform] : adapter->arg_transforms)
-        if (transform == ArgTransform::SliceOwned)
-            edits.push_back(without_argument_transform(e.attempt.spec, {op, position}));
+    // an operator that goes on with the rows of one that was given too few has no adapter itself
+    for (const auto& any : e.attempt.spec.distribution.custom_ops)
+        for (const auto& [position, transform] : any.arg_transforms)
+            if (transform == ArgTransform::SliceOwned && (adapter == nullptr || any.op == op))
+                edits.push_back(without_argument_transform(e.attempt.spec, {any.op, position}));
+    if (adapter == nullptr && edits.empty()) return {};
     for (const int position : operator_positions(op).tensor_arguments)
-        if (adapter->arg_transforms.count(position) == 0)
+        if (adapter != nullptr && adapter->arg_transforms.count(position) == 0)
             edits.push_back(edited(e.attempt.spec, [&, position = position](MLIPSpec& s) {
                 require_adapter(s, op).arg_transforms[position] = ArgTransform::GatherInputs;
             }));

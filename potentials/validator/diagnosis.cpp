@@ -71,7 +71,10 @@ std::vector<std::string> known_symptoms() {
     names.emplace_back("non_conservative_forces");
     names.emplace_back("stress_is_no_slope");
     names.emplace_back("run_differs_from_parts");
-    names.emplace_back("stale_data");
+    for (const char* name :
+         {"energies_alone_differ", "energies_wrong_beside_ranks", "energies_wrong_everywhere",
+          "backward_exchange", "forces_are_no_slopes"})
+        names.emplace_back(name);
     return names;
 }
 

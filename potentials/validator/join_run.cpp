@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What a real run and the parts that were played in one process say together.
 #include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <limits>
 
 #include "potentials/validator/decomposed_run.hpp"
 #include "potentials/validator/diagnosis.hpp"
 #include "potentials/validator/trace_report.hpp"
+#include "potentials/validator/validate_in_parts.hpp"
 
 namespace nvalchemi {
 
@@ -117,6 +121,39 @@ std::string action_of(const TraceReport& report, const DecomposedRun& run,
            (run.failure.empty() ? "" : " The run stopped: " + run.failure);
 }
 
+/// What a sample cannot tell is left to the parts of a smaller system.
+constexpr const char* kSmallerCell =
+    "run nvalchemi-validate on a smaller cell of the same material";
+
+std::string percent(double fraction) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g %%", 100 * fraction);
+    return text;
+}
+
+std::string action_of_sampled(const DecomposedRun& run, const std::vector<Diagnostic>& found) {
+    const SampledRun& sampled = *run.sampled;
+    const std::string rest = std::string(", ") + kSmallerCell;
+    const std::string advice = found.empty() ? "" : found[0].advice + " ";
+    if (!run.failure.empty())
+        return "The run could not be compared: " + run.failure +
+               ". To look at the spec apart from this run" + rest + ".";
+    if (run.blame == Blame::Run)
+        return "Do not change the spec: the exchange of this run is wrong. " +
+               (found.empty() ? run.plan.failure : found[0].advice);
+    if (run.blame != Blame::Nothing)
+        return advice + "To learn whether the spec is to blame" + rest + " with --autofix report.";
+    if (!sampled.energies.compared())
+        return "The exchanges are right, but no energies of atoms were compared (" +
+               sampled.energies.not_compared + "). To compare them" + rest + ".";
+    return "Nothing to do: no sampled atom differs" +
+           (sampled.stratum_bound > 0
+                ? ", and a fault in more than " + percent(sampled.stratum_bound) +
+                      " of the atoms of a stratum would have been seen"
+                : std::string()) +
+           ". To compare energy, stress and further outputs too" + rest + ".";
+}
+
 }  // namespace
 
 bool DecomposedRun::numbers_agree() const {
@@ -156,6 +193,48 @@ void join_run(TraceReport& report, const ModelCard& card, DecomposedRun run,
         report.diagnostics.begin(), report.diagnostics.end(),
         [](const auto& left, const auto& right) { return left.confidence > right.confidence; });
     report.run = std::move(run);
+}
+
+TraceReport report_of_sampled_run(const ValidationRequest& request, const ModelCard& card,
+                                  const std::string& device, DecomposedRun run) {
+    auto report = report_of_refusal(request, card, device, run.failure);
+    const SampledRun& sampled = *run.sampled;
+    const bool passed = run.passed();
+    if (!passed) {
+        report.diagnostics = diagnose_run(card, run);
+        if (run.plan.good && run.failure.empty()) {
+            auto more = diagnose_sampled(sampled);
+            std::move(more.begin(), more.end(), std::back_inserter(report.diagnostics));
+        }
+    }
+    run.blame = passed ? Blame::Nothing : !run.plan.good ? Blame::Run : Blame::Unknown;
+
+    Attempt& attempt = report.attempts[0];
+    attempt.rationale = "the spec of the run, where the run was sampled";
+    attempt.bytes_per_step = sampled.bytes_per_step;
+    if (run.failure.empty()) {
+        attempt.verdict = passed ? Verdict::Passed : Verdict::Failed;
+        attempt.quantities = run.quantities;
+        attempt.score = score_of(run.quantities);
+        if (!run.plan.good) attempt.message = "the exchange of the run is wrong";
+    }
+    AttemptEvidence& evidence = report.evidence;
+    evidence.attempt = attempt;
+    evidence.ranks = run.ranks;
+    evidence.completeness = run.completeness;
+    evidence.plan = run.plan;
+    evidence.health = run.health;
+    evidence.trace = sampled.trace;
+
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    report.noise = {none, sampled.energies.noise, sampled.forces.noise, none};
+    report.ok = passed;
+    report.next_action = action_of_sampled(run, report.diagnostics);
+    report.atoms = sampled.natoms;
+    for (const auto& part : run.health.parts) report.edges += part.edges;
+    report.seconds = sampled.seconds;
+    report.run = std::move(run);
+    return report;
 }
 
 }  // namespace nvalchemi

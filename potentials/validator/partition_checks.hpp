@@ -18,6 +18,7 @@ struct Completeness {
         int rank = 0;
         std::int64_t seen = 0, expected = 0;
     };
+    bool searched = true;  ///< false: `complete` and what was expected mean nothing
     bool complete = true;
     std::int64_t edges_seen = 0, edges_expected = 0;
     std::int64_t atoms_wrong = 0;

@@ -28,7 +28,7 @@ void advise(const std::vector<RunPart>& parts, double cutoff, double skin,
     if (parts.size() == 1) {
         health.advice.push_back(
             "one rank exchanges nothing, so that this run shows nothing of a decomposition; "
-            "keyword world_size plays several");
+            "keyword world_size of a gathered comparison plays several");
         return;
     }
     if (health.empty_parts > 0)

@@ -41,16 +41,6 @@ std::vector<int> owners_of(const ValidationRequest& request) {
     return request.owners.empty() ? bisect(request.system, request.ranks) : request.owners;
 }
 
-double score_of(const std::vector<Deviation>& quantities) {
-    double score = 0;
-    for (const auto& quantity : quantities) {
-        if (!quantity.compared) continue;
-        const double ratio = quantity.difference / std::max(quantity.tolerance, 1e-300);
-        if (!(ratio <= score)) score = ratio;
-    }
-    return std::isnan(score) ? std::numeric_limits<double>::infinity() : score;
-}
-
 /// A spec that passes must load, too. The card counts for its own spec, not for one that replaces
 /// it.
 void require_expected_exchanges(const ModelCard& card, const ValidationRequest& request,
@@ -89,6 +79,16 @@ bool all_passed(const std::vector<Deviation>& quantities) {
 }
 
 }  // namespace
+
+double score_of(const std::vector<Deviation>& quantities) {
+    double score = 0;
+    for (const auto& quantity : quantities) {
+        if (!quantity.compared) continue;
+        const double ratio = quantity.difference / std::max(quantity.tolerance, 1e-300);
+        if (!(ratio <= score)) score = ratio;
+    }
+    return std::isnan(score) ? std::numeric_limits<double>::infinity() : score;
+}
 
 std::int64_t bytes_sent(const std::vector<ExchangeEvent>& events, const VirtualParts& parts,
                         const ModelCard& card) {

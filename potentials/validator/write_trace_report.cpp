@@ -91,13 +91,14 @@ json completeness_json(const Completeness& found, const PlanCheck& plan) {
                              {"rank", offender.rank},
                              {"seen", offender.seen},
                              {"expected", offender.expected}});
-    return {{"complete", found.complete},
+    const auto searched = [&](auto value) { return found.searched ? json(value) : json(nullptr); };
+    return {{"complete", searched(found.complete)},
             {"edges_seen", found.edges_seen},
-            {"edges_expected", found.edges_expected},
-            {"atoms_wrong", found.atoms_wrong},
-            {"atoms_owned_otherwise", found.atoms_owned_otherwise},
-            {"rows_wrong", found.rows_wrong},
-            {"positions_wrong", found.positions_wrong},
+            {"edges_expected", searched(found.edges_expected)},
+            {"atoms_wrong", searched(found.atoms_wrong)},
+            {"atoms_owned_otherwise", searched(found.atoms_owned_otherwise)},
+            {"rows_wrong", searched(found.rows_wrong)},
+            {"positions_wrong", searched(found.positions_wrong)},
             {"first_offenders", offenders},
             {"exchange_plan",
              {{"good", plan.good},
@@ -241,20 +242,80 @@ json slopes_json(const std::optional<FiniteDifferences>& slopes) {
             {"components", components}};
 }
 
+json sampled_json(const SampledQuantity& quantity, int hops) {
+    return {{"atoms", quantity.atoms},
+            {"left_out", quantity.skipped},
+            {"hops", hops},
+            {"largest_cluster", quantity.largest_cluster},
+            {"not_compared", quantity.compared() ? json(nullptr) : json(quantity.not_compared)}};
+}
+
+json strata_json(const SampledRun& run) {
+    json list = json::array();
+    for (const auto& stratum : worst_first(run.strata)) {
+        if (list.size() == kListedAtoms) break;
+        list.push_back(
+            {{"rank", stratum.rank},
+             {"neighbor", stratum.neighbor == kInterior ? json(nullptr) : json(stratum.neighbor)},
+             {"rows", stratum.rows},
+             {"sampled", stratum.sampled},
+             {"wrong", stratum.wrong},
+             {"difference", number(stratum.difference)},
+             {"bound", number(stratum.bound())}});
+    }
+    return list;
+}
+
+json slope_json(const SampledRun& run) {
+    const bool compared = run.no_slope.empty();
+    const auto shown = [&](double value) { return compared ? number(value) : json(nullptr); };
+    return {{"projected_forces", shown(run.projected_forces)},
+            {"slope", shown(run.slope)},
+            {"not_compared", compared ? json(nullptr) : json(run.no_slope)}};
+}
+
+json sampled_json(const SampledRun& run) {
+    return {{"mode", run.mode},
+            {"seed", run.seed},
+            {"sample", run.count},
+            {"room", run.room},
+            {"force_room", run.force_room},
+            {"hops", run.hops},
+            {"cutoff", run.cutoff},
+            {"change_beyond", run.beyond_reach < 0 ? json(nullptr) : number(run.beyond_reach)},
+            {"energies", sampled_json(run.energies, run.hops)},
+            {"bound", number(run.bound())},
+            {"worst_stratum_bound", number(run.stratum_bound)},
+            {"number_of_strata", run.strata.size()},
+            {"strata", strata_json(run)},
+            {"forces", sampled_json(run.forces, 2 * run.hops)},
+            {"slope", slope_json(run)},
+            {"not_checked", unchecked_by_samples()},
+            {"cannot_see",
+             {{"exchanges", "values of the model, and exchanges that the spec leaves out"},
+              {"energies", "wrong energies of atoms outside of the sample"},
+              {"forces", "wrong forces on atoms outside of the sample"},
+              {"slope",
+               "forces that are wrong by less than the tolerance along that direction; wrong "
+               "energies whose slopes the forces are"}}}};
+}
+
 json run_json(const DecomposedRun& run) {
-    return {{"label", run.label},
-            {"step", run.step},
-            {"ranks", run.ranks},
-            {"passed", run.passed()},
-            {"blame", name_of(run.blame)},
-            {"failure", run.failure},
-            {"same_parts", run.same_parts},
-            {"quantities", to_json(run.quantities)},
-            {"completeness", completeness_json(run.completeness, run.plan)},
-            {"partition_health", health_json(run.health)},
-            {"skin", number(run.skin)},
-            {"error_map", errors_json(run.errors)},
-            {"atom_ids", run.ids.size() <= kListedAtoms ? json(run.ids) : json(nullptr)}};
+    json document = {{"label", run.label},
+                     {"step", run.step},
+                     {"ranks", run.ranks},
+                     {"passed", run.passed()},
+                     {"blame", name_of(run.blame)},
+                     {"failure", run.failure},
+                     {"same_parts", run.sampled ? json(nullptr) : json(run.same_parts)},
+                     {"quantities", to_json(run.quantities)},
+                     {"completeness", completeness_json(run.completeness, run.plan)},
+                     {"partition_health", health_json(run.health)},
+                     {"skin", number(run.skin)},
+                     {"error_map", errors_json(run.errors)},
+                     {"atom_ids", run.ids.size() <= kListedAtoms ? json(run.ids) : json(nullptr)}};
+    if (run.sampled) document["sampled"] = sampled_json(*run.sampled);
+    return document;
 }
 
 json versions_json(const TraceReport& report) {

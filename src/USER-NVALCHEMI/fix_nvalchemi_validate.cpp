@@ -260,8 +260,9 @@ void FixNvalchemiValidate::prepare(bool at_setup)
   else if (!impl->sampler)
     impl->sampler = std::make_unique<SampledValidation>(lmp, pair, options.sample, groupbit,
                                                         impl->threads, options.tolerance);
+  const std::string refused = nvalchemi::refused_by_sampling(options);
+  if (sampled && at_setup && comm->me == 0 && !refused.empty()) error->warning(FLERR, refused);
   pair->record_contribution(true);
-  if (sampled) return;    // nothing is gathered, not for a report either
   pair->on_failure(
       [this, at_setup, alive = std::weak_ptr<int>(impl->alive)](const std::string &reason) {
         if (!alive.lock()) return;
@@ -282,56 +283,23 @@ void FixNvalchemiValidate::compare(bool at_setup)
   check_contribution();
   compared_step = update->ntimestep;
   impl->watch.remember(SubDomain(*domain));
-  if (impl->sampler) return compare_sampled(at_setup);
 
   Judgement judgement = judge(at_setup, "");
   if (!judgement.failure.empty()) {
     if (comm->me == 0) utils::logmesg(lmp, judgement.page);
     error->all(FLERR, PREFIX + judgement.failure);
   }
-  store_errors(send_home(lmp, pair, impl->gathered, judgement.force_errors));
+  store_errors(impl->sampler ? impl->sampler->force_errors()
+                             : send_home(lmp, pair, impl->gathered, judgement.force_errors));
   store(judgement.verdict);
   if (comm->me == 0 && (at_setup || !judgement.verdict.passed()))
-    utils::logmesg(lmp, verdict_table(judgement.verdict, judgement.further, id, update->ntimestep,
-                                      comm->nprocs) +
+    utils::logmesg(lmp, (impl->sampler ? ""
+                                       : verdict_table(judgement.verdict, judgement.further, id,
+                                                       update->ntimestep, comm->nprocs)) +
                             judgement.page);
   if (judgement.verdict.passed()) return;
   const std::string text =
       PREFIX + "step " + std::to_string(update->ntimestep) + ": " + judgement.text;
-  if (impl->options.stops) error->all(FLERR, text);
-  if (comm->me == 0) error->warning(FLERR, text);
-}
-
-/* ----------------------------------------------------------------------
-   collective; without gathering the system
-------------------------------------------------------------------------- */
-
-void FixNvalchemiValidate::compare_sampled(bool at_setup)
-{
-  SampledVerdict verdict;
-  std::string failure;
-  try {
-    verdict = impl->sampler->check(at_setup);
-  } catch (const std::exception &reason) {
-    failure = reason.what();
-  }
-  if (!failure.empty())
-    error->all(FLERR,
-               "fix nvalchemi/validate: the undecomposed reference of sampled atoms could not be "
-               "evaluated: {}",
-               failure);
-
-  store(verdict.figures());
-  figures[PASSED] = verdict.passed() ? 1.0 : 0.0;
-  figures[EXCHANGE_GOOD] = verdict.plan.good ? 1.0 : 0.0;
-  if (comm->me == 0 && (at_setup || !verdict.passed()))
-    utils::logmesg(lmp, sampled_report(verdict, id, update->ntimestep, comm->nprocs) +
-                            (impl->options.report.empty()
-                                 ? ""
-                                 : "  report: none is written of a sampled comparison\n"));
-  if (verdict.passed()) return;
-  const std::string text = PREFIX + "step " + std::to_string(update->ntimestep) + ": " +
-                           describe_sampled_differences(verdict);
   if (impl->options.stops) error->all(FLERR, text);
   if (comm->me == 0) error->warning(FLERR, text);
 }
@@ -363,28 +331,47 @@ Judgement FixNvalchemiValidate::judge(bool at_setup, const std::string &stopped)
   JudgedRun judged;
   judged.at_setup = at_setup;
   auto &run = judged.run;
-  std::string failure = stopped;
+  run.label = std::string("fix ") + id;
+  run.step = update->ntimestep;
+  run.ranks = comm->nprocs;
+  run.skin = neighbor->skin * pair->angstrom_per_length();
+  run.versions = {{"package", NVALCHEMI_PACKAGE_VERSION},
+                  {"lammps_built", std::to_string(NVALCHEMI_LAMMPS_VERSION_DATE)},
+                  {"lammps_running", lmp->version}};
+  if (impl->sampler) return judge_sampled(judged, stopped);
+
+  run.failure = stopped;
   if (stopped.empty()) {
-    run.plan = check_exchange(lmp, pair, failure);
-    if (!failure.empty()) failure = "a rank failed in the check of the exchange: " + failure;
+    run.plan = check_exchange(lmp, pair, run.failure);
+    if (!run.failure.empty())
+      run.failure = "a rank failed in the check of the exchange: " + run.failure;
   }
-  impl->gathered = gather_system(lmp, pair, groupbit, failure.empty());
+  impl->gathered = gather_system(lmp, pair, groupbit, run.failure.empty());
 
   Judgement judgement;
   if (comm->me == 0) {
-    run.label = std::string("fix ") + id;
-    run.step = update->ntimestep;
-    run.ranks = comm->nprocs;
-    run.skin = neighbor->skin * pair->angstrom_per_length();
-    run.failure = failure;
-    run.versions = {{"package", NVALCHEMI_PACKAGE_VERSION},
-                    {"lammps_built", std::to_string(NVALCHEMI_LAMMPS_VERSION_DATE)},
-                    {"lammps_running", lmp->version}};
     judgement = impl->judge.judge(pair, impl->gathered, judged);
-    if (!failure.empty())
-      judgement.failure = failure + (judgement.failure.empty() ? "" : "; " + judgement.failure);
+    if (!run.failure.empty())
+      judgement.failure = run.failure + (judgement.failure.empty() ? "" : "; " + judgement.failure);
     judgement.verdict.seconds = MPI_Wtime() - start;
   }
+  conclude(judgement);
+  return judgement;
+}
+
+/* ----------------------------------------------------------------------
+   the same without gathering the system; collective
+------------------------------------------------------------------------- */
+
+Judgement FixNvalchemiValidate::judge_sampled(const JudgedRun &judged, const std::string &stopped)
+{
+  auto verdict =
+      stopped.empty() ? impl->sampler->check(judged.at_setup) : impl->sampler->stopped(stopped);
+  if (judged.at_setup || !verdict.passed())
+    verdict.compared.parts = gather_parts(lmp, pair, stopped.empty());
+  copy_box(lmp, pair->angstrom_per_length(), verdict.compared.atoms.system);
+  Judgement judgement;
+  if (comm->me == 0) judgement = impl->judge.judge(pair, verdict, judged);
   conclude(judgement);
   return judgement;
 }

@@ -17,6 +17,7 @@ FixStyle(nvalchemi/validate,FixNvalchemiValidate);
 
 namespace LAMMPS_NS {
 
+struct JudgedRun;
 struct Judgement;
 struct ValidationVerdict;
 
@@ -82,9 +83,9 @@ class FixNvalchemiValidate : public Fix {
   bool sub_domains_changed() const;
   void prepare(bool at_setup);
   void compare(bool at_setup);
-  void compare_sampled(bool at_setup);
   void check_contribution() const;
   Judgement judge(bool at_setup, const std::string &stopped);
+  Judgement judge_sampled(const JudgedRun &, const std::string &stopped);
   void conclude(Judgement &);
   void store(const ValidationVerdict &);
   void store_errors(const std::vector<double> &local);

@@ -156,20 +156,6 @@ void count_rows(LAMMPS *lmp, PairNvalchemi *pair, bigint natoms, nvalchemi::RunP
   for (const auto &message : plan.receive_from) part.rows_received += message.count;
 }
 
-std::vector<nvalchemi::RunPart> gather_parts(LAMMPS *lmp, PairNvalchemi *pair, bool has_record)
-{
-  nvalchemi::RunPart part;
-  const SubDomain mine(*lmp->domain);
-  for (int k = 0; k < 3; k++) {
-    part.width[k] = mine.width(k) * pair->angstrom_per_length();
-    part.is_cut[k] = mine.is_cut(k) ? 1 : 0;
-  }
-  const bigint natoms = count_mapped_atoms(lmp, pair);
-  if (has_record) count_rows(lmp, pair, natoms, part);
-  std::vector<int> counts;
-  return gather_records(lmp, std::vector<nvalchemi::RunPart>{part}, counts);
-}
-
 // further outputs of all ranks; `place`: where the records of the ranks, one after the other, go
 
 void gather_outputs(LAMMPS *lmp, PairNvalchemi *pair, const std::vector<std::size_t> &place,
@@ -242,6 +228,23 @@ bigint LAMMPS_NS::count_mapped_atoms(LAMMPS *lmp, PairNvalchemi *pair, int group
       mine++;
   MPI_Allreduce(&mine, &all, 1, MPI_LMP_BIGINT, MPI_SUM, lmp->world);
   return all;
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::vector<nvalchemi::RunPart> LAMMPS_NS::gather_parts(LAMMPS *lmp, PairNvalchemi *pair,
+                                                        bool has_record)
+{
+  nvalchemi::RunPart part;
+  const SubDomain mine(*lmp->domain);
+  for (int k = 0; k < 3; k++) {
+    part.width[k] = mine.width(k) * pair->angstrom_per_length();
+    part.is_cut[k] = mine.is_cut(k) ? 1 : 0;
+  }
+  const bigint natoms = count_mapped_atoms(lmp, pair);
+  if (has_record) count_rows(lmp, pair, natoms, part);
+  std::vector<int> counts;
+  return gather_records(lmp, std::vector<nvalchemi::RunPart>{part}, counts);
 }
 
 /* ---------------------------------------------------------------------- */

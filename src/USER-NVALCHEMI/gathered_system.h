@@ -43,6 +43,12 @@ bigint count_mapped_atoms(class LAMMPS *, class PairNvalchemi *, int groupbit = 
 
 GatheredSystem gather_system(class LAMMPS *, class PairNvalchemi *, int groupbit, bool has_record);
 
+// the sub-domains of all ranks and, with `has_record`, their rows; (nprocs,) on rank 0, empty on
+// others. Collective.
+
+std::vector<nvalchemi::RunPart> gather_parts(class LAMMPS *, class PairNvalchemi *,
+                                             bool has_record);
+
 // three numbers of each atom from rank 0, in the order of ids, to its rank: (nlocal, 3), zero for
 // atoms of unmapped types. Collective.
 

@@ -207,12 +207,85 @@ std::string RunJudge::report(PairNvalchemi *pair, const GatheredSystem &gathered
   nvalchemi::join_run(report, session.card(), std::move(run), proposed);
 
   judgement.page = nvalchemi::summarize(report);
-  std::string next = report.next_action;
   if (!proposed.file.empty()) write_file(proposed.file, nvalchemi::write_mlip_spec(report.spec));
-  if (!file.empty()) {
-    write_file(file, nvalchemi::write_trace_report(report));
-    judgement.page += "report: " + file + "\n";
-    next += " Report: " + file;
+  return write(report, judged.run.step, judgement.page);
+}
+
+/* ----------------------------------------------------------------------
+   returns what to do next
+------------------------------------------------------------------------- */
+
+std::string RunJudge::write(const nvalchemi::TraceReport &report, bigint step,
+                            std::string &page) const
+{
+  const std::string file = nvalchemi::report_file(options_.report, step);
+  if (file.empty()) return report.next_action;
+  write_file(file, nvalchemi::write_trace_report(report));
+  page += "report: " + file + "\n";
+  return report.next_action + " Report: " + file;
+}
+
+/* ---------------------------------------------------------------------- */
+
+Judgement RunJudge::judge(PairNvalchemi *pair, const SampledVerdict &verdict, JudgedRun judged)
+{
+  const GatheredSystem &gathered = verdict.compared;
+  auto &session = pair->parts().session;
+  const double cutoff = session.card().cutoff;
+  if (judged.at_setup) explained_step_ = -1;
+
+  DecomposedRun run = judged.run;
+  const auto *periodic = gathered.atoms.system.periodic;
+  run.failure = verdict.failure;
+  run.plan = verdict.plan;
+  run.completeness.searched = false;
+  for (const auto &part : gathered.parts) run.completeness.edges_seen += part.edges;
+  run.health = nvalchemi::judge_run_parts(gathered.parts, cutoff, run.skin);
+  run.quantities = nvalchemi::quantities_of(verdict, periodic[0] && periodic[1] && periodic[2]);
+  run.ids = gathered.atoms.ids;
+  if (!run.ids.empty()) run.errors = map_errors(gathered, verdict.reference, run, cutoff);
+  if (!run.failure.empty()) run.quantities.clear();
+  run.sampled = verdict;
+  if (options_.mode == nvalchemi::ValidateOptions::Mode::Auto) run.sampled->mode = "auto";
+
+  Judgement judgement;
+  judgement.verdict = verdict.figures();
+  judgement.failure = verdict.failure;
+  if (verdict.failure.empty())
+    judgement.page = sampled_report(verdict, run.label, run.step, run.ranks);
+  judged.run = std::move(run);
+
+  std::string next;
+  try {
+    if (is_reported(judged)) next = report(pair, gathered, judged, judgement.page);
+  } catch (const std::exception &reason) {
+    judgement.failure += (judgement.failure.empty() ? "" : "; ") + std::string(reason.what());
   }
-  return next;
+  if (verdict.passed()) return judgement;
+  if (next.empty() && explained_step_ >= 0)
+    next = "see what was said of step " + std::to_string(explained_step_);
+  else
+    explained_step_ = judged.run.step;
+  judgement.text = describe_sampled_differences(verdict) + ". Next: " + next;
+  return judgement;
+}
+
+/* ----------------------------------------------------------------------
+   of sampled atoms; returns what to do next
+------------------------------------------------------------------------- */
+
+std::string RunJudge::report(PairNvalchemi *pair, const GatheredSystem &gathered,
+                             const JudgedRun &judged, std::string &page) const
+{
+  auto &session = pair->parts().session;
+  const nvalchemi::ModelSource &source = pair->parts().source;
+  nvalchemi::ValidationRequest wanted;
+  wanted.archive = source.archive;
+  wanted.session = source.options;
+  wanted.system = gathered.atoms.system;
+  wanted.ranks = judged.run.ranks;
+  wanted.autofix = options_.autofix;
+  return write(
+      nvalchemi::report_of_sampled_run(wanted, session.card(), session.device_name(), judged.run),
+      judged.run.step, page);
 }

@@ -7,6 +7,7 @@
 #define LMP_RUN_JUDGE_H
 
 #include "gathered_system.h"
+#include "sampled_verdict.h"
 #include "validate_options.h"
 #include "validation_verdict.h"
 
@@ -45,12 +46,19 @@ class RunJudge {
   void use_threads(int threads) { threads_ = threads; }
   Judgement judge(class PairNvalchemi *, const GatheredSystem &, JudgedRun);
 
+  // the same of sampled atoms
+
+  Judgement judge(class PairNvalchemi *, const SampledVerdict &, JudgedRun);
+
  private:
   void compare(PairNvalchemi *, const GatheredSystem &, JudgedRun &, Judgement &);
   std::string report(PairNvalchemi *, const GatheredSystem &, const JudgedRun &, Judgement &);
   nvalchemi::ValidationRequest request(PairNvalchemi *, const GatheredSystem &,
                                        const nvalchemi::DecomposedRun &) const;
   bool is_reported(const JudgedRun &) const;
+  std::string report(class PairNvalchemi *, const GatheredSystem &, const JudgedRun &,
+                     std::string &page) const;
+  std::string write(const nvalchemi::TraceReport &, bigint step, std::string &page) const;
 
   const nvalchemi::ValidateOptions &options_;
   int threads_ = 1;

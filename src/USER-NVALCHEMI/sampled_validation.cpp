@@ -11,6 +11,7 @@
 #include "pair_nvalchemi.h"
 #include "rank_mail.h"
 #include "sampled_atoms.h"
+#include "subdomain.h"
 
 #include "atom.h"
 #include "comm.h"
@@ -23,6 +24,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <map>
 #include <stdexcept>
 
 using namespace LAMMPS_NS;
@@ -58,30 +60,74 @@ SampledValidation::SampledValidation(LAMMPS *lmp, PairNvalchemi *pair,
 
 /* ---------------------------------------------------------------------- */
 
+SampledVerdict SampledValidation::stopped(const std::string &reason) const
+{
+  SampledVerdict verdict;
+  verdict.failure = reason;
+  verdict.natoms = count_mapped_atoms(lmp_, pair_);
+  verdict.seed = settings_.seed;
+  verdict.count = settings_.count;
+  verdict.room = settings_.room;
+  verdict.force_room = settings_.force_room;
+  verdict.cutoff = pair_->parts().session.card().cutoff;
+  if (!reason.empty()) verdict.mark_unreached();
+  return verdict;
+}
+
+/* ---------------------------------------------------------------------- */
+
 SampledVerdict SampledValidation::check(bool first)
 {
   const double start = MPI_Wtime();
   const bigint step = lmp_->update->ntimestep;
-  SampledVerdict verdict;
-  verdict.natoms = count_mapped_atoms(lmp_, pair_);
+  SampledVerdict verdict = stopped("");
+  force_errors_.assign(3 * static_cast<std::size_t>(lmp_->atom->nlocal), 0.0);
+  double bytes = 0.0;
+  for (const auto &exchange : pair_->parts().exchange.records()) {
+    verdict.trace.events.push_back(exchange.event);
+    bytes += exchange.bytes_sent;
+  }
+  verdict.trace.planned = pair_->parts().session.planned_exchanges();
+  verdict.bytes_per_step = sum_of(static_cast<std::int64_t>(bytes));
+
   std::string failure;
   verdict.plan = check_exchange(lmp_, pair_, failure);
-  if (!failure.empty()) throw std::runtime_error(failure);
-
-  const auto choice = sample_atoms(lmp_, pair_, groupbit_, settings_.seed, step, settings_.count);
-  const SurroundingsCollector collector(lmp_, pair_);
-  if (first || !reach_known_) find_reach(collector, choice);
-  verdict.hops = reach_.hops;
-  verdict.cutoff = pair_->parts().session.card().cutoff;
-  verdict.beyond_reach = beyond_reach_;
-  verdict.energies.not_compared = verdict.forces.not_compared = no_reach_;
-  if (no_reach_.empty()) {
-    compare_energies(collector, choice, verdict);
-    compare_forces(collector, choice, verdict);
+  if (!failure.empty()) {
+    verdict.plan.good = false;
+    verdict.plan.failure = failure;
+    verdict.failure = "a rank failed in the check of the exchange: " + failure;
   }
-  compare_slope(step, verdict);
+  if (verdict.failure.empty()) compare(step, first, verdict);
+  if (!verdict.failure.empty()) verdict.mark_unreached();
   verdict.seconds = largest_of(MPI_Wtime() - start);
   return verdict;
+}
+
+/* ----------------------------------------------------------------------
+   what `step` draws; collective
+------------------------------------------------------------------------- */
+
+void SampledValidation::compare(bigint step, bool first, SampledVerdict &verdict)
+{
+  const char *part = "the undecomposed reference of sampled atoms";
+  try {
+    const auto choice = sample_atoms(lmp_, pair_, groupbit_, settings_.seed, step, settings_.count);
+    const SurroundingsCollector collector(lmp_, pair_);
+    if (first || !reach_known_) find_reach(collector, choice);
+    verdict.hops = reach_.hops;
+    verdict.beyond_reach = beyond_reach_;
+    verdict.energies.not_compared = verdict.forces.not_compared = no_reach_;
+    if (no_reach_.empty()) {
+      const auto energies = compare_energies(collector, choice, verdict);
+      const auto forces = compare_forces(collector, choice, verdict);
+      keep_force_errors(forces);
+      gather_compared(energies, forces, verdict);
+    }
+    part = "the energies along a random direction";
+    compare_slope(step, verdict);
+  } catch (const std::exception &problem) {
+    verdict.failure = fmt::format("{} could not be evaluated: {}", part, problem.what());
+  }
 }
 
 /* ---------------------------------------------------------------------- */
@@ -186,6 +232,7 @@ void SampledValidation::add_energies(const Rows &rows, const nvalchemi::WholeSys
   for (std::size_t k = 0; k < rows.size(); k++) {
     const int i = pair_->parts().graph.atom_of_row(rows[k]);
     Sample sample;
+    sample.row = rows[k];
     sample.tag = lmp_->atom->tag[i];
     sample.reference = {energies[k]};
     sample.found = {pair_->contribution().atomic_energies[i] * pair_->ev_per_energy()};
@@ -211,6 +258,7 @@ void SampledValidation::add_forces(const Rows &rows, const nvalchemi::WholeSyste
   for (std::size_t k = 0; k < rows.size(); k++) {
     const int i = pair_->parts().graph.atom_of_row(rows[k]);
     Sample sample;
+    sample.row = rows[k];
     sample.tag = lmp_->atom->tag[i];
     sample.reference.assign(&found.forces[3 * k], &found.forces[3 * k] + 3);
     sample.terms = found.terms;
@@ -224,13 +272,13 @@ void SampledValidation::add_forces(const Rows &rows, const nvalchemi::WholeSyste
    all sampled atoms of a rank at once, or as many as there is room for
 ------------------------------------------------------------------------- */
 
-void SampledValidation::compare_energies(const SurroundingsCollector &collector,
-                                         const nvalchemi::SampleChoice &choice,
-                                         SampledVerdict &verdict)
+std::vector<SampledValidation::Sample>
+SampledValidation::compare_energies(const SurroundingsCollector &collector,
+                                    const nvalchemi::SampleChoice &choice, SampledVerdict &verdict)
 {
   auto &quantity = verdict.energies;
   std::vector<Sample> samples;
-  Rows skipped;
+  std::int64_t skipped = 0;
   std::size_t next = 0, batch = choice.rows.size();
   while (largest_of(next < choice.rows.size()) > 0.0) {
     const auto count = std::min(batch, choice.rows.size() - next);
@@ -249,25 +297,26 @@ void SampledValidation::compare_energies(const SurroundingsCollector &collector,
       batch = (count + 1) / 2;
       continue;
     }
-    if (!has_room) skipped.insert(skipped.end(), rows.begin(), rows.end());
+    if (!has_room) skipped += static_cast<std::int64_t>(count);
     next += count;
   }
-  quantity.skipped = sum_of(skipped.size());
+  quantity.skipped = sum_of(skipped);
   judge(quantity, ENERGIES, samples, energy_noise_);
-  count_strata(choice, skipped, verdict);
+  count_strata(choice, samples, verdict);
   if (quantity.atoms == 0)
     quantity.not_compared =
         fmt::format("more than {} atoms within {} steps of an atom; raise keyword room",
                     settings_.room, reach_.hops);
+  return samples;
 }
 
 /* ----------------------------------------------------------------------
    the first sampled atoms of a rank, as many as there is room for
 ------------------------------------------------------------------------- */
 
-void SampledValidation::compare_forces(const SurroundingsCollector &collector,
-                                       const nvalchemi::SampleChoice &choice,
-                                       SampledVerdict &verdict)
+std::vector<SampledValidation::Sample>
+SampledValidation::compare_forces(const SurroundingsCollector &collector,
+                                  const nvalchemi::SampleChoice &choice, SampledVerdict &verdict)
 {
   auto &quantity = verdict.forces;
   std::vector<Sample> samples;
@@ -295,6 +344,7 @@ void SampledValidation::compare_forces(const SurroundingsCollector &collector,
             ? "keyword force_room is 0"
             : fmt::format("more than {} atoms within {} steps of an atom; raise keyword force_room",
                           settings_.force_room, 2 * reach_.hops);
+  return samples;
 }
 
 /* ----------------------------------------------------------------------
@@ -324,6 +374,7 @@ void SampledValidation::judge(SampledQuantity &quantity, int kind,
   quantity.largest_cluster = static_cast<std::int64_t>(largest_of(quantity.largest_cluster));
   quantity.largest = largest_of(largest);
   quantity.difference = worst.difference;
+  quantity.noise = noise;
   quantity.tag = tag;
   quantity.owner = worst.rank;
   quantity.tolerance =
@@ -333,21 +384,92 @@ void SampledValidation::judge(SampledQuantity &quantity, int kind,
 
 /* ---------------------------------------------------------------------- */
 
-void SampledValidation::count_strata(const nvalchemi::SampleChoice &choice, const Rows &skipped,
+void SampledValidation::count_strata(const nvalchemi::SampleChoice &choice,
+                                     const std::vector<Sample> &samples,
                                      SampledVerdict &verdict) const
 {
-  std::vector<std::vector<StratumReached>> mine(lmp_->comm->nprocs);
+  std::map<std::int64_t, double> differences;
+  for (const auto &sample : samples)
+    differences[sample.row] = distance(sample.reference, sample.found);
+  std::vector<std::vector<nvalchemi::StratumReached>> mine(lmp_->comm->nprocs);
   double bound = 0.0;
   for (const auto &stratum : choice.strata) {
-    StratumReached reached = {me_, stratum.neighbor, stratum.rows, 0};
-    for (const auto row : stratum.drawn)
-      reached.sampled += std::find(skipped.begin(), skipped.end(), row) == skipped.end() ? 1 : 0;
-    bound = std::max(bound, nvalchemi::bound_on_wrong(reached.rows, reached.sampled));
+    nvalchemi::StratumReached reached;
+    reached.rank = me_;
+    reached.neighbor = stratum.neighbor;
+    reached.rows = stratum.rows;
+    for (const auto row : stratum.drawn) {
+      const auto found = differences.find(row);
+      if (found == differences.end()) continue;    // left out for want of room
+      reached.sampled++;
+      reached.difference = std::max(reached.difference, found->second);
+      if (!(found->second <= verdict.energies.tolerance)) reached.wrong++;
+    }
+    bound = std::max(bound, reached.bound());
     mine[0].push_back(reached);
   }
   verdict.stratum_bound = largest_of(bound);
   for (const auto &from : nvalchemi::deliver(comm_, mine))
     verdict.strata.insert(verdict.strata.end(), from.begin(), from.end());
+}
+
+/* ---------------------------------------------------------------------- */
+
+void SampledValidation::keep_force_errors(const std::vector<Sample> &forces)
+{
+  for (const auto &sample : forces) {
+    const int i = pair_->parts().graph.atom_of_row(sample.row);
+    for (int k = 0; k < 3; k++) force_errors_[3 * i + k] = sample.found[k] - sample.reference[k];
+  }
+}
+
+/* ----------------------------------------------------------------------
+   to rank 0, in the order of ids; collective
+------------------------------------------------------------------------- */
+
+void SampledValidation::gather_compared(const std::vector<Sample> &energies,
+                                        const std::vector<Sample> &forces,
+                                        SampledVerdict &verdict) const
+{
+  struct Compared {
+    tagint tag;
+    int rank;
+    double face_distance;
+    double reference[4], found[4];    // energy and force
+  };
+  std::map<std::int64_t, const Sample *> energy_of;
+  for (const auto &sample : energies) energy_of[sample.row] = &sample;
+  const SubDomain subdomain(*lmp_->domain);
+  const double length = pair_->angstrom_per_length();
+  std::vector<std::vector<Compared>> mine(lmp_->comm->nprocs);
+  for (const auto &force : forces) {
+    const auto energy = energy_of.find(force.row);
+    if (energy == energy_of.end()) continue;
+    const double face =
+        subdomain.face_distance(lmp_->atom->x[pair_->parts().graph.atom_of_row(force.row)]);
+    Compared atom = {force.tag, me_, face < 0.0 ? -1.0 : face * length, {0.0}, {0.0}};
+    atom.reference[0] = energy->second->reference[0];
+    atom.found[0] = energy->second->found[0];
+    std::copy_n(force.reference.begin(), 3, atom.reference + 1);
+    std::copy_n(force.found.begin(), 3, atom.found + 1);
+    mine[0].push_back(atom);
+  }
+  std::vector<Compared> all;
+  for (const auto &from : nvalchemi::deliver(comm_, mine))
+    all.insert(all.end(), from.begin(), from.end());
+  std::sort(all.begin(), all.end(), [](const auto &a, const auto &b) { return a.tag < b.tag; });
+  auto &atoms = verdict.compared.atoms;
+  auto &run = verdict.compared.decomposed;
+  for (const auto &atom : all) {
+    atoms.ids.push_back(atom.tag);
+    atoms.owners.push_back(atom.rank);
+    atoms.face_distances.push_back(atom.face_distance);
+    run.atomic_energies.push_back(atom.found[0]);
+    run.forces.insert(run.forces.end(), atom.found + 1, atom.found + 4);
+    verdict.reference.atomic_energies.push_back(atom.reference[0]);
+    verdict.reference.forces.insert(verdict.reference.forces.end(), atom.reference + 1,
+                                    atom.reference + 4);
+  }
 }
 
 /* ---------------------------------------------------------------------- */

@@ -29,11 +29,20 @@ class SampledValidation {
                     const nvalchemi::SampleSettings &settings, int groupbit, int threads,
                     const nvalchemi::ValidationTolerance &tolerance);
 
-  // Judge the latest recorded contribution. Collective; throws the same std::runtime_error on every
-  // rank if the undecomposed model cannot be evaluated. `first`: find out anew how far energies
-  // reach and how large rounding is.
+  // Judge the latest recorded contribution. Collective; a check that fails on one rank ends all,
+  // and the verdict says why. `first`: find out anew how far energies reach and how large rounding
+  // is.
 
   SampledVerdict check(bool first);
+
+  // the verdict where the run itself has failed, for `reason`; collective
+
+  SampledVerdict stopped(const std::string &reason) const;
+
+  // (nlocal, 3) run minus reference of the atoms whose forces were compared by the latest check, in
+  // eV/Angstrom; zero for the others
+
+  const std::vector<double> &force_errors() const { return force_errors_; }
 
  private:
   // what the archive says about a sampled atom, and what the run said
@@ -42,8 +51,10 @@ class SampledValidation {
     std::vector<double> reference, found;
     double terms = 0.0;    // size of what the reference is summed from
     tagint tag = 0;
+    std::int64_t row = 0;
   };
   using Rows = std::vector<std::int64_t>;
+  using SampledQuantity = nvalchemi::SampledQuantity;
 
   nvalchemi::WholeSystem around(const SurroundingsCollector &, const Rows &, int hops,
                                 std::int64_t most) const;
@@ -54,12 +65,17 @@ class SampledValidation {
                   std::vector<Sample> &);
   void find_reach(const SurroundingsCollector &, const nvalchemi::SampleChoice &);
   double change_beyond(const nvalchemi::WholeSystem &, double &scale);
-  void compare_energies(const SurroundingsCollector &, const nvalchemi::SampleChoice &,
-                        SampledVerdict &);
-  void compare_forces(const SurroundingsCollector &, const nvalchemi::SampleChoice &,
-                      SampledVerdict &);
+  void compare(bigint step, bool first, SampledVerdict &);
+  std::vector<Sample> compare_energies(const SurroundingsCollector &,
+                                       const nvalchemi::SampleChoice &, SampledVerdict &);
+  std::vector<Sample> compare_forces(const SurroundingsCollector &, const nvalchemi::SampleChoice &,
+                                     SampledVerdict &);
   void judge(SampledQuantity &, int kind, const std::vector<Sample> &, double noise) const;
-  void count_strata(const nvalchemi::SampleChoice &, const Rows &skipped, SampledVerdict &) const;
+  void count_strata(const nvalchemi::SampleChoice &, const std::vector<Sample> &,
+                    SampledVerdict &) const;
+  void keep_force_errors(const std::vector<Sample> &);
+  void gather_compared(const std::vector<Sample> &energies, const std::vector<Sample> &forces,
+                       SampledVerdict &) const;
   void compare_slope(bigint step, SampledVerdict &);
   std::vector<double> energies_at(const double *const *x);
   void agree(const nvalchemi::RankOutcome &) const;
@@ -77,6 +93,7 @@ class SampledValidation {
   nvalchemi::Reach reach_;
   bool reach_known_ = false;
   std::string no_reach_;    // why nothing can be evaluated alone; empty if it can
+  std::vector<double> force_errors_;
   double beyond_reach_ = -1.0, energy_noise_ = 0.0, force_noise_ = 0.0;
 };
 

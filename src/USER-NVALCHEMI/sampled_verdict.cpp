@@ -10,6 +10,8 @@
 #include <cmath>
 
 using namespace LAMMPS_NS;
+using nvalchemi::SampledQuantity;
+using nvalchemi::StratumReached;
 
 namespace {
 
@@ -51,31 +53,23 @@ std::string name_of(const StratumReached &stratum)
   return fmt::format("rank {} beside rank {}", stratum.rank, stratum.neighbor);
 }
 
-double bound_of(const StratumReached &stratum)
-{
-  return nvalchemi::bound_on_wrong(stratum.rows, stratum.sampled);
-}
-
 // the worst first
 
 std::string strata_lines(const SampledVerdict &verdict)
 {
   const auto &energies = verdict.energies;
   if (!energies.not_compared.empty()) return "";
-  auto strata = verdict.strata;
-  std::stable_sort(strata.begin(), strata.end(),
-                   [](const auto &a, const auto &b) { return bound_of(a) > bound_of(b); });
+  const auto strata = nvalchemi::worst_first(verdict.strata);
   auto text = fmt::format(
       "    if none differs, fewer than 3/K = {:.2g} of all atoms do, and fewer than {:.2g} of any "
       "stratum (95 % confidence); {} strata:\n",
-      nvalchemi::bound_on_wrong(verdict.natoms, energies.atoms), verdict.stratum_bound,
-      strata.size());
+      verdict.bound(), verdict.stratum_bound, strata.size());
   for (std::size_t k = 0; k < std::min(SHOWN_STRATA, strata.size()); k++) {
     text += fmt::format("    {}: K = {} of {} atoms; ", name_of(strata[k]), strata[k].sampled,
                         strata[k].rows);
-    text += bound_of(strata[k]) == 0.0 ? "a fault in any of them would be seen\n"
-                                       : fmt::format("a fault in {:.3g} % of them would be seen\n",
-                                                     100.0 * bound_of(strata[k]));
+    text += strata[k].bound() == 0.0 ? "a fault in any of them would be seen\n"
+                                     : fmt::format("a fault in {:.3g} % of them would be seen\n",
+                                                   100.0 * strata[k].bound());
   }
   if (strata.size() > SHOWN_STRATA)
     text += fmt::format("    {} more, none worse than these\n", strata.size() - SHOWN_STRATA);
@@ -89,20 +83,13 @@ std::string strata_lines(const SampledVerdict &verdict)
 
 /* ---------------------------------------------------------------------- */
 
-double SampledVerdict::slope_difference() const
-{
-  const double difference = std::fabs(slope - projected_forces);
-  return std::isfinite(difference) ? difference : HUGE_VAL;
-}
-
-/* ---------------------------------------------------------------------- */
-
 ValidationVerdict SampledVerdict::figures() const
 {
   ValidationVerdict verdict;
   verdict.difference[0] = verdict.difference[3] = -1.0;
   verdict.natoms = energies.atoms;
   verdict.seconds = seconds;
+  verdict.exchange_good = plan.good ? 1 : 0;
   const auto copy = [&](int k, const SampledQuantity &quantity) {
     verdict.compared[k] = quantity.not_compared.empty();
     verdict.difference[k] = verdict.compared[k] ? quantity.difference : -1.0;
@@ -126,13 +113,13 @@ ValidationVerdict SampledVerdict::figures() const
 
 /* ---------------------------------------------------------------------- */
 
-std::string LAMMPS_NS::sampled_report(const SampledVerdict &verdict, const std::string &fix_id,
+std::string LAMMPS_NS::sampled_report(const SampledVerdict &verdict, const std::string &label,
                                       bigint step, int nprocs)
 {
   auto text =
-      fmt::format("Validation by fix {} at step {}: {} atoms on {} rank{}, sampled "
+      fmt::format("Validation by {} at step {}: {} atoms on {} rank{}, sampled "
                   "({:.3g} s)\n",
-                  fix_id, step, verdict.natoms, nprocs, nprocs == 1 ? "" : "s", verdict.seconds);
+                  label, step, verdict.natoms, nprocs, nprocs == 1 ? "" : "s", verdict.seconds);
   text +=
       fmt::format("  exchanges: all {} halo rows of all ranks, by atom id, forward "
                   "and back: {} wrong: {}\n",
@@ -149,8 +136,10 @@ std::string LAMMPS_NS::sampled_report(const SampledVerdict &verdict, const std::
                         verdict.slope_tolerance, verdict_word(verdict.slope_passed()));
   else
     text += "  all forces along one random direction: not compared: " + verdict.no_slope + "\n";
+  text += "  ";
+  for (const auto &quantity : nvalchemi::unchecked_by_samples()) text += quantity + ", ";
+  text.replace(text.size() - 2, 2, ": taken from the run, not checked\n");
   text +=
-      "  energy, stress, sums over the system: taken from the run, not checked\n"
       "  not seen: wrong energies of atoms outside of the sample whose forces are their slopes; "
       "forces that are wrong by less than the tolerance along that direction\n";
   return text;
@@ -177,6 +166,6 @@ std::string LAMMPS_NS::describe_sampled_differences(const SampledVerdict &verdic
                         "where a model's forces are not the slope of its energy),",
                         verdict.slope_difference(), verdict.slope_tolerance);
   text.back() = ';';
-  return text + " do not use these numbers: check the model's distribution spec, run on one rank, "
-                "or give the difference that you accept with keyword tolerance or absolute";
+  return text + " do not use these numbers, or give the difference that you accept with keyword "
+                "tolerance or absolute";
 }

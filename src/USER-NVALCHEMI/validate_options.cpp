@@ -162,6 +162,19 @@ ValidateOptions parse_validate_options(const std::vector<std::string> &arguments
 
 /* ---------------------------------------------------------------------- */
 
+std::string refused_by_sampling(const ValidateOptions &options)
+{
+  const bool world = options.world_size > 0, autofix = options.autofix != AutoFix::No;
+  if (!world && !autofix) return "";
+  return STYLE + ": got " + (world ? "world_size" : "") + (world && autofix ? " and " : "") +
+         (autofix ? "autofix" : "") +
+         ", expected neither where atoms are sampled, because no ranks are played in one process; "
+         "the comparison goes on without. Cut a smaller cell of the same material and run "
+         "nvalchemi-validate on it with --ranks and --autofix";
+}
+
+/* ---------------------------------------------------------------------- */
+
 std::string report_file(const std::string &pattern, std::int64_t step)
 {
   const std::size_t star = pattern.find('*');

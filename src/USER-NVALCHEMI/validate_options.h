@@ -38,6 +38,11 @@ struct ValidateOptions {
 
 ValidateOptions parse_validate_options(const std::vector<std::string> &arguments);
 
+// what the keywords ask for that a sampled comparison cannot do, and what to do instead; empty:
+// nothing
+
+std::string refused_by_sampling(const ValidateOptions &options);
+
 // the report of a step, and the spec beside it: "check.json" -> "check.spec.json"
 
 std::string report_file(const std::string &pattern, std::int64_t step);

@@ -150,7 +150,9 @@ class NoFalseAlarm(ReportTest):
         self.assertTrue(all(0.0 <= distance < 6.0 for distance in distances))
 
 
-class WrongSpec(ReportTest):
+class WrongSpecTest(ReportTest):
+    """A network with a library of its own, and a spec of it that is wrong."""
+
     def setUp(self):
         super().setUp()
         built = find_build_file(LIBRARY)
@@ -166,6 +168,8 @@ class WrongSpec(ReportTest):
         arguments = f"ops {self.folder / LIBRARY} spec {self.folder / spec} selftest no"
         return self.run_fix(words, ranks=ranks, archive=self.transformer, pair_arguments=arguments)
 
+
+class WrongSpec(WrongSpecTest):
     def test_is_diagnosed_and_the_proposed_one_passes(self):
         for word, text in (
             ("report", "The spec in check.spec.json passes"),

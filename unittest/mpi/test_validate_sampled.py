@@ -115,8 +115,8 @@ class ValidateSampled(ValidateTest):
         self.assertEqual(failed_checks(run.log), [EXCHANGES, FORCES, SLOPE])
 
     def test_a_small_limit_forces_sampling(self):
-        run = self.run_fix(f"limit 63 report check.json {QUICK}")
-        self.assertIn("report: none is written", self.assert_passes(run))
+        run = self.run_fix(f"limit 63 {QUICK}")
+        self.assertIn("64 atoms on 2 ranks, sampled", self.assert_passes(run))
         self.assertNotIn("against the undecomposed model", run.log)
         run = self.run_fix(f"limit 64 {QUICK}").require_success()
         self.assertEqual(report(run.log), "")
@@ -227,7 +227,8 @@ class ValidateSampled(ValidateTest):
                 self.assertRegex(
                     one_line(run.message),
                     r"differs from the undecomposed model where it was sampled: exchanges between "
-                    r"ranks deliver \d+ wrong rows \(first: .*run on one rank",
+                    r"ranks deliver \d+ wrong rows \(first: .*Next: Do not change the spec: the "
+                    r"exchange of this run is wrong",
                 )
 
     def test_edges_that_point_the_wrong_way_show_in_every_check(self):
