@@ -69,8 +69,8 @@ void FaultyExchange::begin_evaluation() {
 
 bool FaultyExchange::strikes(Kind kind, int call) const {
     return std::any_of(faults_.begin(), faults_.end(), [&](const ExchangeFault& fault) {
-        const bool now = fault.nth == ExchangeFault::kLater ? call > 0
-                                                            : fault.nth < 0 || fault.nth == call;
+        const bool now =
+            fault.nth == ExchangeFault::kLater ? call > 0 : fault.nth < 0 || fault.nth == call;
         return fault.kind == kind && now && (fault.rank < 0 || fault.rank == rank());
     });
 }

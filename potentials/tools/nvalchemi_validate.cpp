@@ -104,7 +104,8 @@ nvalchemi::MLIPSpec read_spec(const std::string& path, bool is_to_be_mended) {
         return nvalchemi::parse_mlip_spec(text, path);
     } catch (const nvalchemi::SpecError& refusal) {
         if (!is_to_be_mended) throw;
-        std::cerr << "nvalchemi-validate: " << refusal.what() << "; read as far as it is understood\n";
+        std::cerr << "nvalchemi-validate: " << refusal.what()
+                  << "; read as far as it is understood\n";
     }
     return nvalchemi::parse_mlip_spec(text, path, "", {/*lenient=*/true, nullptr});
 }

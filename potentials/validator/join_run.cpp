@@ -38,8 +38,7 @@ std::vector<Diagnostic> diagnose_run(const ModelCard& card, const DecomposedRun&
     for (auto& diagnostic : diagnose(card, evidence)) {
         if (!is_of_the_run(diagnostic)) continue;
         // small motions make differences as small as rounding does, but rounding shows at once
-        if (run.agreed_before && run.plan.rounded == 0 &&
-            diagnostic.symptom == "reduced_precision")
+        if (run.agreed_before && run.plan.rounded == 0 && diagnostic.symptom == "reduced_precision")
             continue;
         diagnostic.evidence.emplace_back("seen in the run itself");
         found.push_back(std::move(diagnostic));
@@ -65,15 +64,15 @@ Blame blame_of(const TraceReport& report, const DecomposedRun& run, bool run_is_
 
 Diagnostic unexplained(const TraceReport& report, const DecomposedRun& run) {
     if (run.agreed_before && run.failure.empty())
-        return {kStale,
-                0.8,
-                {"an earlier comparison of this run passed, neighbours and exchange are right now",
-                 parts_text(report, run) +
-                     ", played in one process, reproduce the undecomposed model"},
-                "Rows or results of an earlier step are used: something that is kept between steps "
-                "is not brought up to date. Report it with this file.",
-                {},
-                "[]"};
+        return {
+            kStale,
+            0.8,
+            {"an earlier comparison of this run passed, neighbours and exchange are right now",
+             parts_text(report, run) + ", played in one process, reproduce the undecomposed model"},
+            "Rows or results of an earlier step are used: something that is kept between steps "
+            "is not brought up to date. Report it with this file.",
+            {},
+            "[]"};
     return {kUnexplained,
             0.6,
             {parts_text(report, run) + ", played in one process, reproduce the undecomposed model",

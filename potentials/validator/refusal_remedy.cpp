@@ -59,7 +59,8 @@ std::string remedy_of_refusal(const std::string& archive, const SessionOptions& 
         return "";
     }
     if (report.ok && !options.spec && !spec_name.empty())
-        return "What was meant passes on a chain of atoms: write it anew by 'nvalchemi-spec migrate " +
+        return "What was meant passes on a chain of atoms: write it anew by 'nvalchemi-spec "
+               "migrate " +
                spec_name + " --output mended.spec.json'";
     std::string text;
     const auto& found = report.diagnostics;

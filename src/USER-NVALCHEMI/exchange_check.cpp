@@ -170,15 +170,14 @@ void pair_edges(MPI_Comm comm, const HostEdges &edges, const nvalchemi::ProbedRo
     ++found.edges_alone;
     if (found.first.empty())
       found.first = "atom " + std::to_string(atom) +
-          " has an edge to or from another atom that does not exist the other way";
+                    " has an edge to or from another atom that does not exist the other way";
   }
 }
 
 nvalchemi::PlanCheck of_all_ranks(MPI_Comm comm, const nvalchemi::PlanCheck &mine)
 {
-  std::int64_t counts[7] = {mine.halo_rows,  mine.forward_wrong, mine.reverse_wrong,
-                            mine.rounded,    mine.sums_wrong,    mine.edges_wrong,
-                            mine.edges_alone};
+  std::int64_t counts[7] = {mine.halo_rows,  mine.forward_wrong, mine.reverse_wrong, mine.rounded,
+                            mine.sums_wrong, mine.edges_wrong,   mine.edges_alone};
   NVALCHEMI_MPI(MPI_Allreduce(MPI_IN_PLACE, counts, 7, MPI_INT64_T, MPI_SUM, comm));
   nvalchemi::PlanCheck all;
   all.halo_rows = counts[0];

@@ -112,9 +112,9 @@ Faults Faults::from_environment()
   for (std::string word; std::getline(words, word, '+');) {
     std::smatch parts;
     const bool formed = std::regex_match(word, parts, FORM);
-    const auto known =
-        std::find_if(std::begin(KNOWN), std::end(KNOWN),
-                     [&](const auto &one) { return formed && parts[1].str() == one.name; });
+    const auto known = std::find_if(std::begin(KNOWN), std::end(KNOWN), [&](const auto &one) {
+      return formed && parts[1].str() == one.name;
+    });
     if (known == std::end(KNOWN) || (parts[3].matched && known->fault != Fault::Exchange))
       refuse(word);
     const int rank = parts[5].matched ? std::atoi(parts[5].str().c_str()) : -1;

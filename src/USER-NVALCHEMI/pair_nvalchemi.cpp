@@ -129,8 +129,7 @@ void PairNvalchemi::settings(int narg, char **arg)
                                 1.0 / impl->units.angstrom_per_length);
   impl->exchange->plant(impl->faults.of_exchange());
   if (impl->faults.planted() && comm->me == 0)
-    error->warning(FLERR, PREFIX + "NVALCHEMI_FAULT plants the fault '" +
-                              impl->faults.text() +
+    error->warning(FLERR, PREFIX + "NVALCHEMI_FAULT plants the fault '" + impl->faults.text() +
                               "' on purpose: RESULTS ARE WRONG. Unset it outside of tests");
 }
 

@@ -52,16 +52,18 @@ std::string with_policy(const std::string& policy, const std::string& op, const 
 }  // namespace
 
 TEST(RemedyOfRefusal, IsAnEditThatPassesOnAChain) {
-    const auto request = scripted_request(
-        kLayer + kLayer, "", "",
-        R"("kind": "halo", "scatter_mode": "local", "gather_mode": "local")");
+    const auto request =
+        scripted_request(kLayer + kLayer, "", "",
+                         R"("kind": "halo", "scatter_mode": "local", "gather_mode": "local")");
     const auto text = remedy_of(request);
-    expect_part(text, "What would mend it (stale_halo_rows): the edit "
-                      R"([{"op":"replace","path":"/core/policy/gather_mode","value":"halo_read"}])"
-                      " of the model card's spec passes on a chain of atoms; make it");
-    expect_part(text, "'nvalchemi-validate --archive network.pt --card network.card.json "
-                      "--structure STRUCTURE.json --ranks 4 --autofix apply --write-spec "
-                      "mended.spec.json' and then 'pair_style nvalchemi spec mended.spec.json'");
+    expect_part(text,
+                "What would mend it (stale_halo_rows): the edit "
+                R"([{"op":"replace","path":"/core/policy/gather_mode","value":"halo_read"}])"
+                " of the model card's spec passes on a chain of atoms; make it");
+    expect_part(text,
+                "'nvalchemi-validate --archive network.pt --card network.card.json "
+                "--structure STRUCTURE.json --ranks 4 --autofix apply --write-spec "
+                "mended.spec.json' and then 'pair_style nvalchemi spec mended.spec.json'");
 }
 
 TEST(RemedyOfRefusal, NamesTheSpecAndTheLibrariesThatWereGiven) {
@@ -76,19 +78,21 @@ TEST(RemedyOfRefusal, ReadsAFileThatTheStrictReaderRefuses) {
     const auto shard = file_with(with_policy(R"({"kind": "shard"})", "", ""));
     expect_part(remedy_of(scripted_request(kLayer + kLayer), shard),
                 "What would mend it (policy_not_supported): the edit [{");
-    const auto unsorted = file_with(
-        kHalo + R"(, "output_kinds": [["z", "per_node"], ["energies", "per_node"]]})");
-    EXPECT_EQ(remedy_of(scripted_request(kLayer + kLayer), unsorted),
-              "What was meant passes on a chain of atoms: write it anew by 'nvalchemi-spec migrate " +
-                  unsorted + " --output mended.spec.json'");
+    const auto unsorted =
+        file_with(kHalo + R"(, "output_kinds": [["z", "per_node"], ["energies", "per_node"]]})");
+    EXPECT_EQ(
+        remedy_of(scripted_request(kLayer + kLayer), unsorted),
+        "What was meant passes on a chain of atoms: write it anew by 'nvalchemi-spec migrate " +
+            unsorted + " --output mended.spec.json'");
 }
 
 TEST(RemedyOfRefusal, SaysHowToLookWhereNoEditIsKnown) {
     // a dead end: the network assigns rows by their number
     const auto request = scripted_request(kLayer + "    h[0] = h[0] * 2\n" + kLayer);
     const auto text = remedy_of(request);
-    expect_part(text, "Look for a spec that passes on a structure of your own, by "
-                      "'nvalchemi-validate --archive network.pt");
+    expect_part(text,
+                "Look for a spec that passes on a structure of your own, by "
+                "'nvalchemi-validate --archive network.pt");
     EXPECT_EQ(text.find("What would mend it"), std::string::npos) << text;
 }
 
