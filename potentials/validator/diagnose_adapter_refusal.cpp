@@ -220,7 +220,8 @@ Found transform_of_other_policy(const ModelCard&, const AttemptEvidence& e) {
 /// An operator that got too few rows for the indices it is given, whatever it says of that.
 Found rows_missing(const ModelCard&, const AttemptEvidence& e) {
     if (!says(e, "out of range") && !says(e, "out of bounds") && !says(e, "must match the size") &&
-        !says(e, "failed on a sample structure"))
+        !says(e, "failed on a sample structure") &&
+        !says(e, "combines two different sets of rows or edges"))
         return {};
     const auto op = word_after(e, "operator ");
     std::vector<MLIPSpec> edits;
