@@ -17,6 +17,7 @@
 #include "potentials/validator/validate_in_parts.hpp"
 #include "spec/parse_mlip_spec.hpp"
 #include "spec/presets.hpp"
+#include "spec/spec_error.hpp"
 #include "spec/write_mlip_spec.hpp"
 
 namespace {
@@ -96,6 +97,19 @@ void write_file(const std::string& path, const std::string& text) {
     if (!file) throw std::runtime_error(path + ": cannot be written");
 }
 
+/// What the strict reader refuses is read leniently if it is to be mended.
+nvalchemi::MLIPSpec read_spec(const std::string& path, bool is_to_be_mended) {
+    const auto text = nvalchemi::read_file(path);
+    try {
+        return nvalchemi::parse_mlip_spec(text, path);
+    } catch (const nvalchemi::SpecError& refusal) {
+        if (!is_to_be_mended) throw;
+        std::cerr << "nvalchemi-validate: " << refusal.what()
+                  << "; read as far as it is understood\n";
+    }
+    return nvalchemi::parse_mlip_spec(text, path, "", {/*lenient=*/true, nullptr});
+}
+
 nvalchemi::SessionOptions session_options(const Arguments& arguments, const std::string& archive) {
     auto options =
         nvalchemi::options_with_card(archive, arguments["--archive"], arguments["--card"]);
@@ -107,7 +121,7 @@ nvalchemi::SessionOptions session_options(const Arguments& arguments, const std:
     if (const auto* preset = nvalchemi::find_preset(spec))
         options.spec = *preset;
     else if (!spec.empty())
-        options.spec = nvalchemi::parse_mlip_spec(nvalchemi::read_file(spec), spec);
+        options.spec = read_spec(spec, arguments["--autofix"] != "no");
     return options;
 }
 

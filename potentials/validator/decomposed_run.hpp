@@ -76,7 +76,8 @@ struct DecomposedRun {
     double skin = 0;
     std::vector<std::int64_t> ids;  ///< (n,)
     std::map<std::string, std::string> versions;
-    bool same_parts = true;  ///< the parts that were played have the owners of the run
+    bool agreed_before = false;  ///< at an earlier step of the same process
+    bool same_parts = true;      ///< the parts that were played have the owners of the run
     Blame blame = Blame::Nothing;
     /// Where atoms were sampled instead of gathered; then no parts are played, and `ids` are those
     /// of the atoms whose forces were compared.

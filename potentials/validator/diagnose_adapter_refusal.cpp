@@ -175,19 +175,65 @@ Found not_finite(const ModelCard&, const AttemptEvidence& e) {
         std::move(edits));
 }
 
-/// An operator that got too few rows for the indices it is given.
+/// Drops the transforms of one operator that have no effect under the policy.
+void drop_idle_transforms(OpAdapter& adapter, bool has_halo) {
+    std::erase_if(adapter.arg_transforms, [&](const auto& entry) {
+        return (entry.second == ArgTransform::GatherInputsFull) == has_halo;
+    });
+    std::erase_if(adapter.output_transforms, [&](const auto& entry) {
+        return (entry.second.kind == Kind::SliceOutputsOwned) == has_halo;
+    });
+}
+
+/// Transforms for a halo under a policy without one, or the other way round.
+Found transform_of_other_policy(const ModelCard&, const AttemptEvidence& e) {
+    if (!says(e, "\" needs policy ")) return {};
+    const bool needs_halo = says(e, "needs policy \"halo\"");
+    const auto& policy = e.attempt.spec.distribution.policy;
+    std::vector<MLIPSpec> edits;
+    if (needs_halo)
+        edits.push_back(edited(e.attempt.spec, [](MLIPSpec& s) {
+            s.distribution.policy = {};
+            s.gp_replicate_geometry = false;
+        }));
+    const auto with_first_output = [&](std::optional<Kind> kind) {
+        edits.push_back(edited(e.attempt.spec, [&](MLIPSpec& s) {
+            for (auto& adapter : s.distribution.custom_ops) {
+                const auto outputs = adapter.output_transforms.size();
+                drop_idle_transforms(adapter, policy.has_halo());
+                if (kind && adapter.output_transforms.size() < outputs)
+                    adapter.output_transforms[0] = {*kind, false};
+            }
+        }));
+    };
+    with_first_output({});
+    if (!needs_halo)
+        for (const auto kind : {Kind::ScatterOutputs, Kind::AllReduceSum}) with_first_output(kind);
+    return refusal_finding(
+        0.96, e,
+        needs_halo ? "Set policy \"halo\", which these transforms are for."
+                   : "Remove the transforms of policy \"graph_parallel\", or declare those that do "
+                     "the same with a halo: nothing, scatter_outputs, or all_reduce_sum.",
+        std::move(edits));
+}
+
+/// An operator that got too few rows for the indices it is given, whatever it says of that.
 Found rows_missing(const ModelCard&, const AttemptEvidence& e) {
-    if (!says(e, "out of range") && !says(e, "out of bounds") && !says(e, "must match the size"))
+    if (!says(e, "out of range") && !says(e, "out of bounds") && !says(e, "must match the size") &&
+        !says(e, "failed on a sample structure") &&
+        !says(e, "combines two different sets of rows or edges"))
         return {};
     const auto op = word_after(e, "operator ");
     std::vector<MLIPSpec> edits;
     const auto* adapter = adapter_of(e.attempt.spec, op);
-    if (adapter == nullptr) return {};
-    for (const auto& [position, transform] : adapter->arg_transforms)
-        if (transform == ArgTransform::SliceOwned)
-            edits.push_back(without_argument_transform(e.attempt.spec, {op, position}));
+    // an operator that goes on with the rows of one that was given too few has no adapter itself
+    for (const auto& any : e.attempt.spec.distribution.custom_ops)
+        for (const auto& [position, transform] : any.arg_transforms)
+            if (transform == ArgTransform::SliceOwned && (adapter == nullptr || any.op == op))
+                edits.push_back(without_argument_transform(e.attempt.spec, {any.op, position}));
+    if (adapter == nullptr && edits.empty()) return {};
     for (const int position : operator_positions(op).tensor_arguments)
-        if (adapter->arg_transforms.count(position) == 0)
+        if (adapter != nullptr && adapter->arg_transforms.count(position) == 0)
             edits.push_back(edited(e.attempt.spec, [&, position = position](MLIPSpec& s) {
                 require_adapter(s, op).arg_transforms[position] = ArgTransform::GatherInputs;
             }));
@@ -208,6 +254,7 @@ const std::vector<DiagnosisRule>& adapter_refusal_rules() {
         {"undeclared_operator", undeclared_operator},
         {"operator_not_found", operator_not_found},
         {"position_out_of_range", position_out_of_range},
+        {"transform_of_other_policy", transform_of_other_policy},
         {"not_finite", not_finite},
         {"rows_missing", rows_missing},
     };

@@ -117,6 +117,9 @@ Found exchange_plan(const ModelCard&, const AttemptEvidence& e) {
             std::to_string(p.edges_wrong) +
             " edges read the row of another atom, or have another vector than lies between their "
             "atoms");
+    if (p.edges_alone > 0)
+        evidence.push_back(std::to_string(p.edges_alone) +
+                           " atoms have an edge that does not exist the other way");
     if (!p.first.empty()) evidence.push_back(p.first);
     return finding(0.98, std::move(evidence),
                    "The exchange itself is at fault: no spec can mend that. Report it with this "

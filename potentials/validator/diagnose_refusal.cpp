@@ -48,6 +48,13 @@ Found reductions_forbidden(const ModelCard&, const AttemptEvidence& e) {
         {edited(e.attempt.spec, [](MLIPSpec& s) { s.system_reductions = true; })});
 }
 
+Found geometry_not_replicated(const ModelCard&, const AttemptEvidence& e) {
+    if (!says(e, "/gp_replicate_geometry")) return {};
+    return refusal_finding(
+        0.97, e, "Set gp_replicate_geometry false: policy \"graph_parallel\" alone replicates it.",
+        {edited(e.attempt.spec, [](MLIPSpec& s) { s.gp_replicate_geometry = false; })});
+}
+
 Found policy_not_supported(const ModelCard&, const AttemptEvidence& e) {
     if (!says(e, "/core/policy/kind")) return {};
     return refusal_finding(0.97, e, "Set policy \"halo\".",
@@ -230,6 +237,7 @@ const std::vector<DiagnosisRule>& refusal_rules() {
         {"stale_halo_rows", stale_halo_rows},
         {"reductions_forbidden", reductions_forbidden},
         {"policy_not_supported", policy_not_supported},
+        {"geometry_not_replicated", geometry_not_replicated},
         {"double_reduction", double_reduction},
         {"output_kind", output_kind},
         {"force_strategy", force_strategy},

@@ -200,6 +200,7 @@ void add_check(PlanCheck& total, const PlanCheck& part) {
     total.rounded += part.rounded;
     total.sums_wrong += part.sums_wrong;
     total.edges_wrong += part.edges_wrong;
+    total.edges_alone += part.edges_alone;
     if (total.failure.empty()) total.failure = part.failure;
     if (total.first.empty()) total.first = part.first;
     total.good = is_good(total);

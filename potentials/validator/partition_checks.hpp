@@ -41,9 +41,10 @@ struct PlanCheck {
     std::int64_t rounded = 0;        ///< numbers that arrive as float32 would hold them
     std::int64_t sums_wrong = 0;     ///< ranks that did not receive the sum over all ranks
     std::int64_t edges_wrong = 0;    ///< of a run: edges with another atom's row or vector
+    std::int64_t edges_alone = 0;    ///< of a run: atoms with an edge that has no way back
 
     std::int64_t wrong() const {
-        return forward_wrong + reverse_wrong + rounded + sums_wrong + edges_wrong;
+        return forward_wrong + reverse_wrong + rounded + sums_wrong + edges_wrong + edges_alone;
     }
     std::string failure;  ///< of the exchange itself
     std::string first;    ///< "rank 1: halo row 3: got atom 7, expected atom 12"

@@ -7,6 +7,8 @@
 
 #include "potentials/validator/companion.hpp"
 #include "potentials/validator/partition.hpp"
+#include "spec/parse_mlip_spec.hpp"
+#include "spec/write_mlip_spec.hpp"
 
 namespace nvalchemi {
 
@@ -39,11 +41,13 @@ std::vector<int> owners_of(const ValidationRequest& request) {
     return request.owners.empty() ? bisect(request.system, request.ranks) : request.owners;
 }
 
-/// A spec that passes must load, too.
-void require_expected_exchanges(const ModelCard& card, AttemptEvidence& evidence) {
+/// A spec that passes must load, too. The card counts for its own spec, not for one that replaces
+/// it.
+void require_expected_exchanges(const ModelCard& card, const ValidationRequest& request,
+                                AttemptEvidence& evidence) {
     auto& attempt = evidence.attempt;
     const auto found = static_cast<std::int64_t>(evidence.trace.planned.size());
-    if (attempt.verdict != Verdict::Passed || !card.expected_exchanges ||
+    if (attempt.verdict != Verdict::Passed || request.session.spec || !card.expected_exchanges ||
         *card.expected_exchanges == found)
         return;
     attempt.verdict = Verdict::Failed;
@@ -178,6 +182,9 @@ AttemptEvidence SpecTrial::try_spec(const MLIPSpec& spec) {
     options.self_test = false;
     options.counts_exchanges = false;
     try {
+        // what was read leniently, or was edited, must be what a strict reader accepts
+        if (!options.spec_reading.lenient)
+            parse_mlip_spec(write_mlip_spec(spec), "distribution spec");
         Session session(request_.archive, options);
         evidence.adapter_uses = session.adapter_uses();
         evidence.foreign_calls = session.foreign_calls();
@@ -185,7 +192,7 @@ AttemptEvidence SpecTrial::try_spec(const MLIPSpec& spec) {
         evidence.trace.planned = session.planned_exchanges();
         evaluate(session, evidence);
         evaluate_companion(session, evidence);
-        require_expected_exchanges(card(), evidence);
+        require_expected_exchanges(card(), request_, evidence);
         if (attempt.verdict == Verdict::Failed && !evidence.divergence)
             evidence.divergence = find_divergence(session, parts_, request_.parts);
     } catch (const std::exception& error) {

@@ -107,6 +107,7 @@ json completeness_json(const Completeness& found, const PlanCheck& plan) {
               {"reverse_wrong", plan.reverse_wrong},
               {"sums_wrong", plan.sums_wrong},
               {"edges_wrong", plan.edges_wrong},
+              {"edges_alone", plan.edges_alone},
               {"rounded", plan.rounded},
               {"failure", plan.failure},
               {"first", plan.first}}}};

@@ -2,6 +2,7 @@
 
 #include "exchange_check.h"
 
+#include "fault_injection.h"
 #include "mpi_check.h"
 #include "mpi_exchange.h"
 #include "model_graph.h"
@@ -16,10 +17,13 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <exception>
+#include <map>
 #include <stdexcept>
 
+#include "potentials/session.hpp"
 #include "potentials/staged_exchange.hpp"
 #include "potentials/validator/exchange_probe.hpp"
 
@@ -28,6 +32,17 @@ using namespace LAMMPS_NS;
 namespace {
 
 constexpr double PLACE_TOLERANCE = 1e-6;    // Angstrom
+
+// Of an atom, over the edges with it at either end: cutoff - length, counted as negative where it is
+// the sender, and that times the vector. Zero if each edge exists the other way, too. The weight
+// forgives what rounding makes of an edge as long as the cutoff.
+
+using EdgeBalance = std::array<double, 4>;
+
+struct AtomBalance {
+  std::int64_t atom;
+  EdgeBalance balance;
+};
 
 // what the owner of an atom must receive
 
@@ -120,11 +135,50 @@ void check_edges(LAMMPS *lmp, const ModelGraph &graph, const nvalchemi::ProbedRo
   found.good = nvalchemi::is_good(found);
 }
 
+/* ----------------------------------------------------------------------
+   by plain MPI: each atom has a desk, as above. An edge that one end has
+   and the other has not shows at both.
+------------------------------------------------------------------------- */
+
+void pair_edges(MPI_Comm comm, const HostEdges &edges, const nvalchemi::ProbedRows &rows,
+                double cutoff, nvalchemi::PlanCheck &found)
+{
+  std::map<std::int64_t, EdgeBalance> mine, desk;
+  for (std::int64_t edge = 0; edge < edges.count; ++edge) {
+    const double *const v = edges.vector + 3 * edge;
+    const double weight = cutoff - std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    auto &receiver = mine[rows.atom_of_row[edges.receiver[edge]]];
+    auto &sender = mine[rows.atom_of_row[edges.sender[edge]]];
+    receiver[3] += weight;
+    sender[3] -= weight;
+    for (int k = 0; k < 3; ++k) {
+      receiver[k] += weight * v[k];
+      sender[k] += weight * v[k];
+    }
+  }
+  int nprocs;
+  NVALCHEMI_MPI(MPI_Comm_size(comm, &nprocs));
+  std::vector<std::vector<AtomBalance>> sent(nprocs);
+  for (const auto &[atom, balance] : mine) sent[atom % nprocs].push_back({atom, balance});
+  for (const auto &from : nvalchemi::deliver(comm, sent))
+    for (const auto &part : from)
+      for (int k = 0; k < 4; ++k) desk[part.atom][k] += part.balance[k];
+  for (const auto &[atom, balance] : desk) {
+    if (std::all_of(balance.begin(), balance.end(),
+                    [](double sum) { return std::fabs(sum) <= PLACE_TOLERANCE; }))
+      continue;
+    ++found.edges_alone;
+    if (found.first.empty())
+      found.first = "atom " + std::to_string(atom) +
+                    " has an edge to or from another atom that does not exist the other way";
+  }
+}
+
 nvalchemi::PlanCheck of_all_ranks(MPI_Comm comm, const nvalchemi::PlanCheck &mine)
 {
-  std::int64_t counts[6] = {mine.halo_rows, mine.forward_wrong, mine.reverse_wrong,
-                            mine.rounded,   mine.sums_wrong,    mine.edges_wrong};
-  NVALCHEMI_MPI(MPI_Allreduce(MPI_IN_PLACE, counts, 6, MPI_INT64_T, MPI_SUM, comm));
+  std::int64_t counts[7] = {mine.halo_rows,  mine.forward_wrong, mine.reverse_wrong, mine.rounded,
+                            mine.sums_wrong, mine.edges_wrong,   mine.edges_alone};
+  NVALCHEMI_MPI(MPI_Allreduce(MPI_IN_PLACE, counts, 7, MPI_INT64_T, MPI_SUM, comm));
   nvalchemi::PlanCheck all;
   all.halo_rows = counts[0];
   all.forward_wrong = counts[1];
@@ -132,6 +186,7 @@ nvalchemi::PlanCheck of_all_ranks(MPI_Comm comm, const nvalchemi::PlanCheck &min
   all.rounded = counts[3];
   all.sums_wrong = counts[4];
   all.edges_wrong = counts[5];
+  all.edges_alone = counts[6];
   all.first = nvalchemi::agree_on_failure(comm, {mine.first});
   all.good = nvalchemi::is_good(all);
   return all;
@@ -154,16 +209,16 @@ nvalchemi::PlanCheck LAMMPS_NS::check_exchange(LAMMPS *lmp, PairNvalchemi *pair,
 
   const auto calls = nvalchemi::thorough_probe_calls();
   const int device = exchange.row_device();
-  nvalchemi::StagedExchange staged(exchange, device);
+  nvalchemi::StagedExchange staged(exchange.for_model(), device);
   nvalchemi::PlanCheck found;
   nvalchemi::RankOutcome outcome;
   exchange.use_stream(nullptr);
   exchange.begin_evaluation(calls, /*on_host=*/device < 0);
   try {
-    if (exchange.planted_fault() == nvalchemi::Fault::FailInCheck &&
+    if (used.faults.has(nvalchemi::Fault::FailInCheck, lmp->comm->me) &&
         lmp->comm->me == lmp->comm->nprocs - 1)
       throw std::runtime_error("fault planted on purpose");
-    nvalchemi::die_if(exchange.planted_fault(), nvalchemi::Fault::DieInCheck);
+    nvalchemi::die_if(used.faults, nvalchemi::Fault::DieInCheck, lmp->comm->me);
     found = nvalchemi::probe_exchange_thoroughly(staged, rows, sums);
     exchange.end_evaluation();
     check_edges(lmp, used.graph, rows, found);
@@ -173,5 +228,7 @@ nvalchemi::PlanCheck LAMMPS_NS::check_exchange(LAMMPS *lmp, PairNvalchemi *pair,
     exchange.finish_poisoned();
   }
   failure = nvalchemi::agree_on_failure(comm, outcome);
-  return failure.empty() ? of_all_ranks(comm, found) : nvalchemi::PlanCheck();
+  if (!failure.empty()) return {};
+  pair_edges(comm, used.graph.edges_on_host(), rows, used.session.card().cutoff, found);
+  return of_all_ranks(comm, found);
 }

@@ -77,6 +77,20 @@ const nvalchemi::AtomGraph &ModelGraph::update(const AtomView &atoms, const doub
 
 /* ---------------------------------------------------------------------- */
 
+void ModelGraph::plant(const nvalchemi::Faults &faults, int rank)
+{
+  using nvalchemi::Fault;
+  for (const Fault fault :
+       {Fault::LoseEdge, Fault::RepeatEdge, Fault::ShiftImage, Fault::WrongSender})
+    if (faults.has(fault, rank))
+      throw std::runtime_error("environment variable NVALCHEMI_FAULT: got '" + faults.text() +
+                               "', of which a part can be planted in pair style nvalchemi, but "
+                               "not in nvalchemi/kk");
+  swap_halo_edges_ = faults.has(Fault::SwapEdges, rank);
+}
+
+/* ---------------------------------------------------------------------- */
+
 double ModelGraph::memory_usage() const
 {
   return double(row_of_atom_.capacity()) * sizeof(std::int64_t) +

@@ -16,6 +16,8 @@
 #ifndef LMP_MODEL_GRAPH_H
 #define LMP_MODEL_GRAPH_H
 
+#include "fault_injection.h"
+
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -147,7 +149,9 @@ class ModelGraph {
     return atom_of_row_[row] < 0 ? id_of_row_[row] : tag[atom_of_row_[row]];
   }
 
-  void plant_swapped_edges() { swap_halo_edges_ = true; }
+  // faults of the edges on this rank; throws std::runtime_error for one that cannot be planted here
+
+  virtual void plant(const nvalchemi::Faults &faults, int rank);
   virtual double memory_usage() const;
 
  protected:

@@ -5,12 +5,14 @@
 #include "mpi_check.h"
 #include "node_share.h"
 #include "rank_agreement.h"
+#include "root_text.h"
 #include "shared_file.h"
 
 #include <filesystem>
 #include <stdexcept>
 
 #include "potentials/session.hpp"
+#include "potentials/validator/refusal_remedy.hpp"
 #include "spec/parse_mlip_spec.hpp"
 #include "spec/presets.hpp"
 
@@ -125,7 +127,6 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
   read_card(comm, archive, options, session);
   session.spec_reading = {options.lenient_spec, &warnings};
   session.operator_libraries = options.operator_libraries;
-  session.spec = read_spec(comm, options, warnings);
   session.device = device_for_rank(comm, options.device);
   session.threads = threads;
   session.total_charge = options.total_charge;
@@ -136,11 +137,18 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
 
   session.self_test = options.self_test && me == 0;
 
+  on_all_ranks(comm, check_torch_version);
   std::unique_ptr<Session> loaded;
-  on_all_ranks(comm, [&] {
-    check_torch_version();
-    loaded = std::make_unique<Session>(archive, session);
-  });
+  try {
+    session.spec = read_spec(comm, options, warnings);
+    on_all_ranks(comm, [&] { loaded = std::make_unique<Session>(archive, session); });
+  } catch (const std::runtime_error &refusal) {
+    std::string remedy;
+    if (me == 0) remedy = remedy_of_refusal(archive, session, options.spec);
+    share_root_text(comm, remedy);
+    if (remedy.empty()) throw;
+    throw std::runtime_error(std::string(refusal.what()) + ". " + remedy);
+  }
   if (!loaded->rounds_at().empty())
     warnings.push_back("model '" + loaded->card().name + "' is a float64 model, but " +
                        loaded->rounds_at() +

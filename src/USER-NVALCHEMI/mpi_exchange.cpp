@@ -58,13 +58,25 @@ class Stopwatch {
 
 void MpiExchange::set_plan(HaloPlan plan)
 {
-  if (fault_ == Fault::WrongOwner && !plan.send_rows.empty())
-    plan.send_rows[0] = (plan.send_rows[0] + 1) % plan.owned_rows;
-  if (fault_ == Fault::SwapRows && plan.send_rows.size() > 1)
-    std::swap(plan.send_rows.front(), plan.send_rows.back());
   transport_.set_plan(std::move(plan));
   gpu_plan_is_old_ = true;
   ++plans_;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiExchange::plant(std::vector<ExchangeFault> faults)
+{
+  faulty_.reset();
+  if (!faults.empty()) faulty_ = std::make_unique<FaultyExchange>(*this, std::move(faults));
+}
+
+/* ---------------------------------------------------------------------- */
+
+HaloExchange &MpiExchange::for_model()
+{
+  if (faulty_) return *faulty_;
+  return *this;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -76,13 +88,12 @@ void MpiExchange::use_stream(void *cuda_stream)
 }
 
 /* ----------------------------------------------------------------------
-   what packs rows on the GPU, with the present plan; null if there is none,
-   and where a planted fault asks for the path that has it
+   what packs rows on the GPU, with the present plan; null if there is none
 ------------------------------------------------------------------------- */
 
 GpuRows *MpiExchange::gpu_rows(const RowBlock &rows)
 {
-  if (rows.cuda_device < 0 || rows.cuda_device != device_ || fault_ != Fault::None) return nullptr;
+  if (rows.cuda_device < 0 || rows.cuda_device != device_) return nullptr;
   if (gpu_rows_ && gpu_plan_is_old_)
     gpu_rows_->set_plan(gpu_row_plan(transport_.plan(), keeps_extents_));
   gpu_plan_is_old_ = false;
@@ -216,6 +227,7 @@ void MpiExchange::reverse_on_gpu(GpuRows &gpu, const RowBlock &rows)
 void MpiExchange::begin_evaluation(const std::vector<ExchangeEvent> &schedule, bool on_host)
 {
   schedule_ = latest_schedule_ = &schedule;
+  if (faulty_) faulty_->begin_evaluation();
   on_host_ = on_host;
   earlier_records_.swap(records_);
   records_.clear();
@@ -268,7 +280,7 @@ void MpiExchange::poison(const ExchangeEvent &event)
 {
   if (event.kind == Kind::SystemSum) return transport_.sum_nothing(event.width);
   const bool forward = event.kind == Kind::Forward;
-  if (way_ != HaloComm::Nccl || on_host_ || fault_ != Fault::None) {
+  if (way_ != HaloComm::Nccl || on_host_) {
     const std::size_t most = event.width * WIDEST_ELEMENT;
     return forward ? transport_.forward_nothing(most) : transport_.reverse_nothing(most);
   }
@@ -327,24 +339,6 @@ template <typename Work> void MpiExchange::watch_peers(const Work &work)
   }
 }
 
-/* ---------------------------------------------------------------------- */
-
-bool MpiExchange::is_first_forward() const
-{
-  return std::count_if(records_.begin(), records_.end(), [](const ExchangeRecord &call) {
-           return call.event.kind == Kind::Forward;
-         }) == 1;
-}
-
-/* ----------------------------------------------------------------------
-   only halo_correct makes such a pair
-------------------------------------------------------------------------- */
-
-bool MpiExchange::follows_reverse() const
-{
-  return records_.size() > 1 && records_[records_.size() - 2].event.kind == Kind::Reverse;
-}
-
 /* ----------------------------------------------------------------------
    one rank, or a part without neighbours: no copies to and from a GPU
 ------------------------------------------------------------------------- */
@@ -356,25 +350,12 @@ bool MpiExchange::nothing_to_move() const
 
 /* ---------------------------------------------------------------------- */
 
-void MpiExchange::round_halo(const RowBlock &rows) const
-{
-  if (rows.type != ElementType::Float64) return;
-  auto *const values = static_cast<double *>(rows.data);
-  for (std::int64_t k = owned_rows() * rows.width; k < rows.rows * rows.width; ++k)
-    values[k] = static_cast<float>(values[k]);
-}
-
-/* ---------------------------------------------------------------------- */
-
 void MpiExchange::forward(const RowBlock &rows)
 {
   const Stopwatch stopwatch(seconds_);
   const std::size_t row_bytes = rows.row_bytes();
   enter({Kind::Forward, rows.width, rows.type}, rows,
         double(transport_.plan().send_rows.size()) * row_bytes);
-  if (planted(Fault::DropForward) && is_first_forward()) return;
-  die_if(fault_, Fault::DieInExchange, 3);
-  if (planted(Fault::DropLater) && !is_first_forward()) return;
   if (nothing_to_move()) return;
   if (GpuRows *gpu = gpu_rows(rows)) return forward_on_gpu(*gpu, rows);
 
@@ -386,13 +367,7 @@ void MpiExchange::forward(const RowBlock &rows)
     staging_.copy_to_host(host.data, rows.data, owned_bytes, rows.cuda_device);
   }
   char *data = static_cast<char *>(host.data);
-  watch_peers([&] {
-    transport_.forward(data, row_bytes);
-    if (!planted(Fault::CorrectTwice) || !follows_reverse()) return;
-    transport_.reverse(host, true);
-    transport_.forward(data, row_bytes);
-  });
-  if (planted(Fault::RoundRows)) round_halo(host);
+  watch_peers([&] { transport_.forward(data, row_bytes); });
   if (rows.cuda_device >= 0)
     staging_.copy_to_device(static_cast<char *>(rows.data) + owned_bytes, data + owned_bytes,
                             all_bytes - owned_bytes, rows.cuda_device);
@@ -406,7 +381,6 @@ void MpiExchange::reverse(const RowBlock &rows)
   require_floating_point(rows);
   enter({Kind::Reverse, rows.width, rows.type}, rows,
         double(transport_.rows_received()) * rows.row_bytes());
-  if (planted(Fault::SkipReverse)) return;
   if (nothing_to_move()) return;
   if (GpuRows *gpu = gpu_rows(rows)) return reverse_on_gpu(*gpu, rows);
 
@@ -416,10 +390,7 @@ void MpiExchange::reverse(const RowBlock &rows)
     host.data = staging_.host_buffer(all_bytes);
     staging_.copy_to_host(host.data, rows.data, all_bytes, rows.cuda_device);
   }
-  watch_peers([&] {
-    if (planted(Fault::NoZeroReverse)) transport_.reverse(host, false);
-    transport_.reverse(host, true);
-  });
+  watch_peers([&] { transport_.reverse(host, true); });
   if (rows.cuda_device >= 0)
     staging_.copy_to_device(rows.data, host.data, all_bytes, rows.cuda_device);
 }
@@ -434,7 +405,7 @@ void MpiExchange::system_sum(const RowBlock &values)
   require_floating_point(values);
   const std::int64_t count = values.rows * values.width;
   enter({Kind::SystemSum, count}, values, ranks() > 1 ? count * sizeof(double) : 0.0);
-  if (ranks() == 1 || planted(Fault::SkipSum)) return;
+  if (ranks() == 1) return;
 
   const std::size_t bytes = count * element_size(values.type);
   void *host = values.data;

@@ -14,7 +14,6 @@
 #define LMP_MPI_EXCHANGE_H
 
 #include "cuda_staging.h"
-#include "fault_injection.h"
 #include "gpu_rows.h"
 #include "halo_comm.h"
 #include "mpi_transport.h"
@@ -25,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/faulty_exchange.hpp"
 #include "kernels/halo_exchange.hpp"
 #include "kernels/in_memory_exchange.hpp"
 #include "potentials/recordable_exchange.hpp"
@@ -45,8 +45,14 @@ class MpiExchange final : public RecordableExchange {
   MPI_Comm communicator() const { return transport_.communicator(); }
   void set_plan(HaloPlan plan);
   const HaloPlan &plan() const { return transport_.plan(); }
-  void plant_fault(Fault fault) { fault_ = fault; }
-  Fault planted_fault() const { return fault_; }
+
+  // from now on for_model() is faulty on purpose; none: right again
+
+  void plant(std::vector<ExchangeFault> faults);
+
+  // what evaluations and checks of the rows of a model go through
+
+  HaloExchange &for_model();
 
   // decide how rows in the memory of GPU `device` travel (-1: they are in host memory). Collective;
   // throws the same on all ranks if the wanted way cannot be gone
@@ -107,10 +113,6 @@ class MpiExchange final : public RecordableExchange {
   void renew_gpu_plan(void *stream);
   void enter(const ExchangeEvent &event, const RowBlock &rows, double bytes_sent);
   template <typename Work> void watch_peers(const Work &work);
-  bool planted(Fault fault) const { return schedule_ && fault_ == fault; }
-  bool is_first_forward() const;
-  bool follows_reverse() const;
-  void round_halo(const RowBlock &rows) const;
   bool nothing_to_move() const;
   GpuRows *gpu_rows(const RowBlock &rows);
   HaloComm possible_way(HaloComm wanted, int device);
@@ -134,7 +136,7 @@ class MpiExchange final : public RecordableExchange {
   std::vector<ExchangeRecord> records_, earlier_records_;
   bool peer_failed_ = false;
   double seconds_ = 0.0;
-  Fault fault_ = Fault::None;
+  std::unique_ptr<FaultyExchange> faulty_;    // null: for_model() is *this
 
   std::unique_ptr<MpiExchange> roomy_;    // the form whose messages have room
   RoomyRows roomy_rows_;

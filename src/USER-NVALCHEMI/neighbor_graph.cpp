@@ -146,18 +146,28 @@ void NeighborGraph::update_edges(const AtomView &atoms)
       receiver_[edge] = row;
       sender_[edge] = row_of_atom_[j];
       sender_atom_[edge] = j;
-      const bool swap = swap_halo_edges_ && sender_[edge] >= n_owned_;
-      const double factor = swap ? -scale : scale;
-      vector_[3 * edge] = factor * dx;
-      vector_[3 * edge + 1] = factor * dy;
-      vector_[3 * edge + 2] = factor * dz;
+      vector_[3 * edge] = scale * dx;
+      vector_[3 * edge + 1] = scale * dy;
+      vector_[3 * edge + 2] = scale * dz;
       ++edge;
     }
   }
   graph_.n_edges = static_cast<std::int64_t>(edge);
+  if (faults_.planted())
+    plant_in({n_owned_, graph_.n_rows, &graph_.n_edges, receiver_.data(), sender_.data(),
+              sender_atom_.data(), vector_.data(), position_.data(), graph_.cell},
+             faults_, faulty_rank_);
   graph_.receiver = receiver_.data();
   graph_.sender = sender_.data();
   graph_.edge_vector = vector_.data();
+}
+
+/* ---------------------------------------------------------------------- */
+
+void NeighborGraph::plant(const nvalchemi::Faults &faults, int rank)
+{
+  faults_ = faults;
+  faulty_rank_ = rank;
 }
 
 /* ----------------------------------------------------------------------

@@ -24,6 +24,7 @@ class NeighborGraph final : public ModelGraph {
   double memory_usage() const override;
   HostEdges edges_on_host() const override;
   bool keeps_far_rows() const override { return true; }
+  void plant(const nvalchemi::Faults &faults, int rank) override;
   void replicate(const AtomView &atoms, nvalchemi::HaloExchange &exchange) override;
 
   // LAMMPS's index of the sender of each edge: the very image that the edge vector points to
@@ -42,6 +43,8 @@ class NeighborGraph final : public ModelGraph {
   std::vector<std::int64_t> species_, receiver_, sender_, cell_shift_;
   std::vector<double> position_, charge_, vector_, shift_;
   std::vector<int> sender_atom_;
+  nvalchemi::Faults faults_;
+  int faulty_rank_ = 0;
 };
 
 }    // namespace LAMMPS_NS

@@ -108,7 +108,8 @@ void PairNvalchemi::settings(int narg, char **arg)
   try {
     impl->options = nvalchemi::parse_pair_options({arg, arg + narg});
     impl->units = nvalchemi::unit_scale(update->unit_style);
-    impl->fault = nvalchemi::fault_from_environment();
+    impl->faults = nvalchemi::Faults::from_environment();
+    impl->graph->plant(impl->faults, comm->me);
   } catch (const std::exception &refusal) {
     problem = refusal.what();
   }
@@ -126,11 +127,9 @@ void PairNvalchemi::settings(int narg, char **arg)
   centroidstressflag = impl->options.centroid ? CENTROID_AVAIL : CENTROID_NOTAVAIL;
   impl->contribution->set_units(1.0 / impl->units.ev_per_energy,
                                 1.0 / impl->units.angstrom_per_length);
-  impl->exchange->plant_fault(impl->fault);
-  if (impl->fault == nvalchemi::Fault::SwapEdges) impl->graph->plant_swapped_edges();
-  if (impl->fault != nvalchemi::Fault::None && comm->me == 0)
-    error->warning(FLERR, PREFIX + "NVALCHEMI_FAULT plants the fault '" +
-                              nvalchemi::fault_name(impl->fault) +
+  impl->exchange->plant(impl->faults.of_exchange());
+  if (impl->faults.planted() && comm->me == 0)
+    error->warning(FLERR, PREFIX + "NVALCHEMI_FAULT plants the fault '" + impl->faults.text() +
                               "' on purpose: RESULTS ARE WRONG. Unset it outside of tests");
 }
 
@@ -161,10 +160,10 @@ void PairNvalchemi::coeff(int narg, char **arg)
 
     // a fault is planted into the calls that a replay does not make
 
-    if (impl->fault != nvalchemi::Fault::None) options.graphs = nvalchemi::GraphUse::No;
+    if (impl->faults.planted()) options.graphs = nvalchemi::GraphUse::No;
     impl->session =
         nvalchemi::load_model(world, path, options, impl->threads, impl->source, warnings);
-    nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInLoad);
+    nvalchemi::die_if(impl->faults, nvalchemi::Fault::DieInLoad, comm->me);
     impl->exchange->choose_way(impl->options.halo_comm,
                                nvalchemi::gpu_number(impl->session->device_name()));
     if (comm->me == 0 && impl->options.verbose > 1)
@@ -320,7 +319,7 @@ void PairNvalchemi::rebuild_rows()
   });
   stop_together(outcome);
 
-  nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInRows, 3);
+  nvalchemi::die_if(impl->faults, nvalchemi::Fault::DieInRows, comm->me, 3);
   const MPI_Comm comm_of_rows = impl->exchange->communicator();
   const std::int64_t n_owned = impl->graph->n_owned();
   if (impl->graph->settings().all_rows) {
@@ -333,6 +332,7 @@ void PairNvalchemi::rebuild_rows()
   }
   nvalchemi::HaloRows rows =
       nvalchemi::build_halo_rows(comm_of_rows, n_owned, homes, impl->graph->settings().folded);
+  plant_in(rows, impl->faults, comm->me);
   attempt([&] {
     impl->graph->place_ghosts(rows.row_of_ghost, rows.plan.total_rows);
     impl->exchange->set_plan(std::move(rows.plan));
@@ -368,14 +368,14 @@ Evaluation PairNvalchemi::evaluate()
     if (graph.cuda_device < 0 && !model_on_host()) graph.results_stay = false;
     exchange.use_stream(graph.cuda_stream);
     graph_done = platform::walltime();
-    nvalchemi::die_if(impl->fault, nvalchemi::Fault::DieInModel);
+    nvalchemi::die_if(impl->faults, nvalchemi::Fault::DieInModel, comm->me);
     const nvalchemi::OpenMPThreads guard(impl->threads);
     try {
-      evaluation = impl->session->evaluate(graph, exchange, edge_moments);
+      evaluation = impl->session->evaluate(graph, exchange.for_model(), edge_moments);
     } catch (const nvalchemi::NotFiniteError &found) {
       energy_not_finite(*impl->graph, found, *atom);
     }
-    plant_in(evaluation, impl->fault);
+    plant_in(evaluation, impl->faults, comm->me, impl->evaluation_before);
     evaluation.replayed ? exchange.forget_evaluation() : exchange.end_evaluation();
     check_finite(*impl->graph, evaluation, *atom);
     impl->outputs.store(*impl->graph, evaluation, atom->nlocal, 1.0 / impl->units.ev_per_energy);

@@ -23,6 +23,7 @@ PairStyle(nvalchemi,PairNvalchemi);
 #include "potentials/whole_system.hpp"
 
 namespace nvalchemi {
+class Faults;
 class MpiExchange;
 class Session;
 struct ModelSource;
@@ -59,6 +60,7 @@ struct NvalchemiParts {
   const nvalchemi::ModelSource &source;
   class ModelGraph &graph;             // of the latest compute(); whoever changes it restores it
   nvalchemi::MpiExchange &exchange;    // with the plan of the latest re-neighbouring
+  const nvalchemi::Faults &faults;     // planted on purpose
 };
 
 class PairNvalchemi : public Pair {

@@ -127,7 +127,7 @@ const NvalchemiContribution &PairNvalchemi::contribution() const
 
 NvalchemiParts PairNvalchemi::parts()
 {
-  return {*impl->session, impl->source, *impl->graph, *impl->exchange};
+  return {*impl->session, impl->source, *impl->graph, *impl->exchange, impl->faults};
 }
 
 /* ---------------------------------------------------------------------- */

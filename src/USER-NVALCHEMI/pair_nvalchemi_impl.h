@@ -31,7 +31,8 @@ namespace LAMMPS_NS {
 struct PairNvalchemi::Impl {
   nvalchemi::PairOptions options;
   nvalchemi::UnitScale units;
-  nvalchemi::Fault fault = nvalchemi::Fault::None;
+  nvalchemi::Faults faults;
+  nvalchemi::Evaluation evaluation_before;    // for one of them
   int threads = 1;
 
   std::string model_file;

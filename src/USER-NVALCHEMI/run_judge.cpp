@@ -95,6 +95,8 @@ Judgement RunJudge::judge(PairNvalchemi *pair, const GatheredSystem &gathered, J
         "the undecomposed reference could not be evaluated on rank 0: " + run.failure;
   }
   judgement.verdict = make_verdict(gathered, run);
+  run.agreed_before = agreed_;
+  agreed_ = agreed_ || run.passed();
   name_atoms(gathered, run);
   judgement.further = further_outputs(run);
 

@@ -65,6 +65,7 @@ class RunJudge {
   std::array<double, 4> noise_ = {};              // measured at set-up
   double virial_noise_ = 0.0;                     // of atomic virials
   std::map<std::string, double> output_noise_;    // of further outputs
+  bool agreed_ = false;                           // in an earlier comparison
   bigint explained_step_ = -1;    // of the failure that was explained since the last set-up
 };
 

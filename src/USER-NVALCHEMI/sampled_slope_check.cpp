@@ -90,7 +90,8 @@ std::vector<double> SampledValidation::energies_at(const double *const *x)
     nvalchemi::AtomGraph displaced = graph.update(atoms, lmp_->domain->h);
     displaced.results_stay = false;
     exchange.use_stream(displaced.cuda_stream);
-    energies = pair_->parts().session.evaluate_energies(displaced, exchange).atomic_energies;
+    energies =
+        pair_->parts().session.evaluate_energies(displaced, exchange.for_model()).atomic_energies;
     exchange.end_evaluation();
   } catch (const std::exception &problem) {
     outcome.failure = problem.what();

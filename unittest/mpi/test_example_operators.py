@@ -23,6 +23,23 @@ RANKS = (1, 2, 4)
 RIGHT = "graph_transformer.spec.json"
 PLUGIN = re.compile(r"^plugin load .*$", re.MULTILINE)
 
+# symptom and edit that the message at load ends with
+REMEDIES = {
+    "missing_scatter_outputs.spec.json": (
+        "missing_scatter_outputs",
+        '[{"op":"add","path":"/core/custom_ops/0/output_transforms/0",'
+        '"value":{"type":"scatter_outputs"}}]',
+    ),
+    "double_padding.spec.json": (
+        "double_padding",
+        '[{"op":"remove","path":"/core/custom_ops/0/arg_transforms/0"}]',
+    ),
+    "reduced_twice.spec.json": (
+        "double_reduction",
+        '[{"op":"remove","path":"/all_reduce_outputs/0"}]',
+    ),
+}
+
 # What is printed at load by the spec that says too little or too much.
 WRONG = {
     "missing_scatter_outputs.spec.json": (
@@ -126,8 +143,18 @@ class GraphTransformer(Example):
                 with self.subTest(spec=spec, ranks=ranks):
                     run = self.run_spec(spec, ranks)
                     self.assertNotIn(run.status, (0, None))
+                    said = one_line(run.message)
                     for text in texts:
-                        self.assertIn(text, one_line(run.message))
+                        self.assertIn(text, said)
+                    symptom, edit = REMEDIES[spec]
+                    path = self.folder / spec
+                    self.assertIn(
+                        f"What would mend it ({symptom}): the edit {edit} of {path} passes on a "
+                        "chain of atoms; make it, and check it on a structure of your own, by "
+                        f"'nvalchemi-validate --archive {self.model.archive} --spec {path} --ops "
+                        f"{self.folder / LIBRARY} --structure STRUCTURE.json",
+                        said,
+                    )
 
     def test_without_the_test_at_load_validation_finds_missing_scatter_outputs(self):
         spec = "missing_scatter_outputs.spec.json"

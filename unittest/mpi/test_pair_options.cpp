@@ -139,15 +139,30 @@ TEST(CheckGhostCutoff, RefusesGhostsThatDoNotReachFarEnough) {
 
 TEST(FaultFromEnvironment, IsOffUnlessNamed) {
     unsetenv("NVALCHEMI_FAULT");
-    EXPECT_EQ(fault_from_environment(), Fault::None);
+    EXPECT_FALSE(Faults::from_environment().planted());
 
-    setenv("NVALCHEMI_FAULT", "wrong_owner", 1);
-    EXPECT_EQ(fault_from_environment(), Fault::WrongOwner);
-    EXPECT_EQ(fault_name(Fault::WrongOwner), "wrong_owner");
+    setenv("NVALCHEMI_FAULT", "wrong_owner@1+drop_forward#2+skip_sum@0", 1);
+    const auto faults = Faults::from_environment();
+    EXPECT_TRUE(faults.has(Fault::WrongOwner, 1));
+    EXPECT_FALSE(faults.has(Fault::WrongOwner, 0));
+    EXPECT_FALSE(faults.has(Fault::SwapRows, 1));
+    const auto of_exchange = faults.of_exchange();
+    ASSERT_EQ(of_exchange.size(), 2u);
+    EXPECT_EQ(of_exchange[0].kind, ExchangeFault::Kind::DropForward);
+    EXPECT_EQ(of_exchange[0].nth, 1);
+    EXPECT_EQ(of_exchange[0].rank, -1);
+    EXPECT_EQ(of_exchange[1].nth, ExchangeFault::kAll);
+    EXPECT_EQ(of_exchange[1].rank, 0);
+}
 
-    setenv("NVALCHEMI_FAULT", "something", 1);
-    expect_failure([] { fault_from_environment(); },
-                   "NVALCHEMI_FAULT: got 'something', expected one of drop_forward");
+TEST(FaultFromEnvironment, RefusesWhatItDoesNotKnow) {
+    for (const std::string word : {"something", "skip_sum#0", "wrong_owner#1", "swap_rows@x"}) {
+        setenv("NVALCHEMI_FAULT", ("round_rows+" + word).c_str(), 1);
+        expect_failure([] { Faults::from_environment(); },
+                       "NVALCHEMI_FAULT: got '" + word +
+                           "', expected NAME, NAME#CALL or NAME@RANK, several joined by +, with a "
+                           "NAME among drop_forward");
+    }
     unsetenv("NVALCHEMI_FAULT");
 }
 

@@ -117,7 +117,7 @@ class RecordedExchange : public testing::Test {
         try {
             if (auto replayed = choice.evaluate(graph, *exchange_, false)) return *replayed;
             ModelResults results;
-            auto plain = model_->evaluate(graph, *exchange_, false, {}, &results);
+            auto plain = model_->evaluate(graph, exchange_->for_model(), false, {}, &results);
             if (choice.undecided()) choice.decide(graph, *exchange_, results);
             exchange_->end_evaluation();
             return plain;
@@ -170,7 +170,7 @@ TEST_F(RecordedExchange, ControlSeesAnExchangeThatIsMissing) {
     const auto part = part_of(crystal(0), card_);
     exchange_->set_plan(part.plan);
     evaluate(*choice, part.graph.view());
-    exchange_->plant_fault(Fault::SkipReverse);
+    exchange_->plant({{ExchangeFault::Kind::DropReverse}});
 
     const auto found = evaluate(*choice, part.graph.view());
     const auto faulty = evaluate_plain(part.graph.view());

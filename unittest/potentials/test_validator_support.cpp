@@ -2,9 +2,7 @@
 #include "unittest/potentials/test_validator_support.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <fstream>
-#include <map>
 #include <random>
 #include <sstream>
 
@@ -126,136 +124,10 @@ def mol_sum(x: Tensor, last: Tensor) -> Tensor:
             {}};
 }
 
-namespace {
-
-using Kind = ExchangeFault::Kind;
-
-/// A block of rows as bytes, to be put back in part.
-struct Copy {
-    explicit Copy(const RowBlock& block) : row(block.row_bytes()), bytes(row * block.rows) {
-        if (!bytes.empty()) std::memcpy(bytes.data(), block.data, bytes.size());
-    }
-    void restore(const RowBlock& block, std::int64_t first, std::int64_t count) const {
-        if (count > 0)
-            std::memcpy(static_cast<char*>(block.data) + first * row, bytes.data() + first * row,
-                        count * row);
-    }
-    std::size_t row;
-    std::vector<char> bytes;
-};
-
-class FaultyExchange final : public HaloExchange {
-  public:
-    FaultyExchange(const ExchangeFault& fault, int rank, HaloExchange& inner)
-        : fault_(fault), rank_(rank), inner_(inner) {}
-
-    std::int64_t owned_rows() const override { return inner_.owned_rows(); }
-    std::int64_t total_rows() const override { return inner_.total_rows(); }
-    int ranks() const override { return inner_.ranks(); }
-    int rank() const override { return inner_.rank(); }
-
-    void forward(const RowBlock& rows) override {
-        const Copy before(rows);
-        const auto owned = owned_rows(), halo = total_rows() - owned;
-        const bool strikes = is_struck(forwards_++);
-        inner_.forward(rows);
-        const Copy after(rows);
-        if (strikes) spoil_forward(rows, before, owned, halo);
-        previous_.insert_or_assign(rows.width, after);
-        if (strikes && fault_.kind == Kind::RepeatForward) inner_.forward(rows);
-    }
-
-    void reverse(const RowBlock& rows) override {
-        const Copy before(rows);
-        const auto owned = owned_rows(), halo = total_rows() - owned;
-        const bool strikes = is_struck(reverses_++);
-        auto* values = static_cast<double*>(rows.data);
-        const auto scale_halo = [&](double factor) {
-            for (auto k = owned * rows.width; k < (owned + halo) * rows.width; ++k)
-                values[k] *= factor;
-        };
-        if (strikes && fault_.kind == Kind::DoubleReverse) scale_halo(2);
-        if (strikes && fault_.kind == Kind::NegateReverse) scale_halo(-1);
-        inner_.reverse(rows);
-        if (strikes && fault_.kind == Kind::DropReverse) before.restore(rows, 0, owned + halo);
-        if (strikes && fault_.kind == Kind::KeepHaloRows) before.restore(rows, owned, halo);
-        if (strikes && fault_.kind == Kind::RoundReverse) round(rows);
-        if (strikes && fault_.kind == Kind::RepeatReverse) inner_.reverse(rows);
-    }
-
-    void system_sum(const RowBlock& block) override {
-        const Copy before(block);
-        const bool strikes = is_struck(sums_++);
-        inner_.system_sum(block);
-        if (!strikes) return;
-        auto* values = static_cast<double*>(block.data);
-        const auto count = block.rows * block.width;
-        if (fault_.kind == Kind::DropSum) before.restore(block, 0, block.rows);
-        if (fault_.kind == Kind::DoubleSum)
-            for (std::int64_t k = 0; k < count; ++k) values[k] *= 2;
-    }
-
-  private:
-    bool is_struck(int call) const {
-        return (fault_.nth < 0 || fault_.nth == call) && (fault_.rank < 0 || fault_.rank == rank_);
-    }
-
-    static void round(const RowBlock& rows) {
-        if (rows.type != ElementType::Float64) return;
-        auto* values = static_cast<double*>(rows.data);
-        for (std::int64_t k = 0; k < rows.rows * rows.width; ++k)
-            values[k] = static_cast<double>(static_cast<float>(values[k]));
-    }
-
-    void spoil_forward(const RowBlock& rows, const Copy& before, std::int64_t owned,
-                       std::int64_t halo) {
-        const auto width = rows.width;
-        auto* values = static_cast<double*>(rows.data);
-        switch (fault_.kind) {
-            case Kind::DropForward: return before.restore(rows, owned, halo);
-            case Kind::ForgetLastRow:
-                return before.restore(rows, owned + halo - 1, halo > 0 ? 1 : 0);
-            case Kind::RoundForward: return round(rows);
-            case Kind::SwapRows:
-                if (halo > 1)
-                    std::swap_ranges(values + owned * width, values + (owned + 1) * width,
-                                     values + (owned + 1) * width);
-                return;
-            case Kind::HalfOfColumns:
-                for (auto row = owned; row < owned + halo; ++row)
-                    for (auto k = (width + 1) / 2; k < width; ++k)
-                        std::memcpy(values + row * width + k,
-                                    before.bytes.data() + 8 * (row * width + k), 8);
-                return;
-            case Kind::AddInForward:
-                for (auto k = owned * width; k < (owned + halo) * width; ++k) {
-                    double old = 0;
-                    std::memcpy(&old, before.bytes.data() + 8 * k, 8);
-                    values[k] += old;
-                }
-                return;
-            case Kind::StaleForward: {
-                const auto found = previous_.find(width);
-                if (found != previous_.end()) found->second.restore(rows, owned, halo);
-                return;
-            }
-            default: return;
-        }
-    }
-
-    ExchangeFault fault_;
-    int rank_;
-    HaloExchange& inner_;
-    int forwards_ = 0, reverses_ = 0, sums_ = 0;
-    std::map<std::int64_t, Copy> previous_;
-};
-
-}  // namespace
-
 std::function<std::unique_ptr<HaloExchange>(int, HaloExchange&)> faulty(
     const ExchangeFault& fault) {
-    return [fault](int rank, HaloExchange& inner) -> std::unique_ptr<HaloExchange> {
-        return std::make_unique<FaultyExchange>(fault, rank, inner);
+    return [fault](int, HaloExchange& inner) -> std::unique_ptr<HaloExchange> {
+        return std::make_unique<FaultyExchange>(inner, std::vector{fault});
     };
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/faulty_exchange.hpp"
 #include "kernels/halo_exchange.hpp"
 #include "potentials/validator/validate_in_parts.hpp"
 #include "unittest/potentials/scripted_network.hpp"
@@ -43,31 +44,6 @@ extern const std::string kScatter, kReduce, kSlice, kGather;
 ScriptedModel network_with_system_helper();
 /// The spec text that declares it.
 extern const std::string kHelperAdapter;
-
-/// What goes wrong in an exchange.
-struct ExchangeFault {
-    enum class Kind {
-        DropForward,  ///< halo rows stay as they are
-        DropReverse,  ///< nothing is added to owners, halo rows are kept
-        DropSum,
-        RoundForward,  ///< to float32
-        RoundReverse,
-        ForgetLastRow,  ///< the last halo row is not refreshed
-        SwapRows,       ///< the first two halo rows change places
-        HalfOfColumns,  ///< only the first half of each row arrives
-        AddInForward,   ///< instead of overwriting
-        DoubleReverse,  ///< what comes home counts twice
-        NegateReverse,
-        KeepHaloRows,  ///< reverse does not zero them
-        DoubleSum,
-        StaleForward,   ///< delivers what the previous forward of that width delivered
-        RepeatReverse,  ///< a second time, on zeroed rows: changes nothing
-        RepeatForward,  ///< a second time: changes nothing
-    };
-    Kind kind;
-    int nth = -1;   ///< only this call of its kind in an evaluation, from 0; -1: all
-    int rank = -1;  ///< only on this rank; -1: all
-};
 
 /// For ValidationRequest::parts.wrap_exchange.
 std::function<std::unique_ptr<HaloExchange>(int, HaloExchange&)> faulty(const ExchangeFault& fault);
