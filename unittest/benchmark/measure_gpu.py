@@ -10,6 +10,10 @@ Sections, by default all that this machine can run:
     scaling    2 GPUs: strong and weak scaling, with NCCL and with host staging forced
     exchange   2 GPUs: exchange_time, beside NCCL's own send and receive (--exchange-time PROGRAM)
     trace      2 GPUs: exchanges of a step, and waits of the host between them (--tracer LIBRARY)
+    several    1, 2, 4 ... GPUs: strong scaling of 27,648 and 110,592 atoms, weak scaling from 13,824
+               atoms a GPU, with NCCL and with host staging forced, in GPU memory and GPUs used
+    parity     4 ranks, on as many GPUs as there are: every case of NVALCHEMI_FIXTURES against the
+               numbers of its package
     peer       SevenNet's own styles (--peer FOLDER with lmp, serial.pt and par/)
     memory     10,000 steps of a small network (--toy ARCHIVE): GPU memory in use as they go
     sanitize   compute-sanitizer's four tools over 20 steps of that network
@@ -31,7 +35,10 @@ from trace_of_exchanges import summarize_trace
 
 HERE = Path(__file__).resolve().parent
 CELLS = {64: (2, 2, 2), 512: (4, 4, 4), 4096: (8, 8, 8), 13824: (12, 12, 12)}
-CELLS.update({27648: (24, 12, 12), 32768: (16, 16, 16)})
+CELLS.update({27648: (24, 12, 12), 32768: (16, 16, 16), 55296: (24, 24, 12)})
+CELLS.update({110592: (24, 24, 24)})
+# what a case may differ by: energy (eV), energies of atoms, forces (eV/A), stress (eV/A^3)
+BARS = {"dE": 1e-8, "dEatom": 5e-9, "dF": 5e-9, "dS": 1e-10}
 # what LAMMPS of 2025 needs to tell ranks of MPICH 4 and 5 apart
 # (the peer keeps arrays of all atoms on the stack)
 RANK = "ulimit -s unlimited; SLURM_LOCALID=${MPI_LOCALRANKID:-0} exec"
@@ -212,6 +219,66 @@ def measure_trace(machine):
     return found
 
 
+def measure_several(machine):
+    """A size that one GPU cannot hold is told so by the text of its error."""
+    counts = [n for n in (1, 2, 4, 8) if n <= machine.gpus]
+    found = {}
+    for comm in ("auto", "mpi"):
+        rows = found[comm] = {}
+        for atoms in (13824, 27648, 55296, 110592):
+            for ranks in counts:
+                name = f"{atoms}_{ranks}"
+                if comm == "mpi" and ranks == 1:
+                    continue
+                try:
+                    rows[name] = machine.steps(atoms, f"halo_comm {comm}", ranks, 10)
+                    text = f"{rows[name]['seconds']:.4f} s a step"
+                except RuntimeError as failure:
+                    rows[name] = {"problem": str(failure)[-600:]}
+                    text = "no result"
+                show(f"{comm}: {atoms} atoms on {ranks} GPUs: {text}")
+    auto = {name: row["seconds"] for name, row in found["auto"].items() if "seconds" in row}
+    for ranks in counts[1:]:
+        for atoms in (27648, 110592):
+            if {f"{atoms}_1", f"{atoms}_{ranks}"} <= set(auto):
+                speed = auto[f"{atoms}_1"] / auto[f"{atoms}_{ranks}"]
+                found[f"strong_{atoms}_{ranks}"] = speed
+                show(f"strong, {atoms} atoms on {ranks} GPUs: {speed:.3f}")
+        weak = f"{13824 * ranks}_{ranks}"
+        if weak in auto:
+            found[f"weak_{ranks}"] = auto["13824_1"] / auto[weak]
+            show(f"weak on {ranks} GPUs: {found[f'weak_{ranks}']:.3f}")
+    return found
+
+
+def measure_parity(machine):
+    """Of each archive: the largest differences over its cases."""
+    models = Path(os.environ["NVALCHEMI_FIXTURES"]) / "models"
+    cases = sorted(models.glob("*_nacl64.json")) + sorted(models.glob("*_si64.json"))
+    found = {}
+    for archive in sorted(models.glob("*.pt")):
+        for case in cases:
+            stem = case.name.rsplit("_", 1)[0]
+            if not archive.stem.startswith(stem):
+                continue
+            command = [sys.executable, HERE.parent / "mpi" / "run_case.py", "--archive", archive]
+            command += ["--card", archive.with_suffix(".card.json"), "--case", case, "-n", "4"]
+            command += ["--style", "nvalchemi/kk", "--newton", "off", "--against", "case"]
+            command += ["--lammps", machine.lammps, "--kokkos"]
+            command.append(f"on g {machine.gpus} -pk kokkos gpu/aware off newton off neigh full")
+            run = subprocess.run(command, capture_output=True, text=True)
+            name = f"{archive.stem} {case.stem}"
+            if run.returncode != 0:
+                found[name] = {"problem": (run.stdout + run.stderr)[-600:]}
+                show(f"{name}: FAILED {found[name]['problem']}")
+                continue
+            numbers = json.loads(run.stdout.splitlines()[-1])
+            found[name] = {key: numbers[key] for key in BARS}
+            good = all(found[name][key] <= bar for key, bar in BARS.items())
+            show(f"{name}: {json.dumps(found[name])} {'ok' if good else 'DIFFERENT'}")
+    return found
+
+
 def measure_peer(machine):
     folder, found = Path(machine.arguments.peer).resolve(), {}
     for ranks in (1, 2)[: machine.gpus]:
@@ -270,6 +337,8 @@ SECTIONS = {
     "scaling": (measure_scaling, 2, None),
     "exchange": (measure_exchange, 2, "exchange_time"),
     "trace": (measure_trace, 2, "tracer"),
+    "several": (measure_several, 2, None),
+    "parity": (measure_parity, 1, None),
     "peer": (measure_peer, 1, "peer"),
     "memory": (measure_memory, 1, "toy"),
     "sanitize": (measure_sanitizer, 1, "toy"),

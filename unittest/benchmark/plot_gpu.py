@@ -70,9 +70,26 @@ def plot_exchange(numbers, folder):
     finish(axes, "bytes each way", "microseconds", folder / "gpu_exchange_time.png")
 
 
+def plot_several(numbers, folder):
+    """Milliseconds a step against GPUs: each size, and as many atoms on each GPU."""
+    axes = pyplot.figure(figsize=(6, 4)).subplots()
+    for comm, line in (("auto", "o-"), ("mpi", "^--")):
+        rows = {
+            tuple(int(word) for word in name.split("_")): row["seconds"]
+            for name, row in numbers["several"][comm].items()
+            if "seconds" in row
+        }
+        for atoms in sorted({atoms for atoms, _ in rows}):
+            gpus = sorted(n for size, n in rows if size == atoms)
+            times = [1e3 * rows[atoms, n] for n in gpus]
+            axes.plot(gpus, times, line, label=f"{atoms} atoms, halo_comm {comm}")
+    finish(axes, "GPUs", "milliseconds a step", folder / "gpu_scaling.png")
+
+
 def main():
     numbers, folder = json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])
-    for section, plot in (("steps", plot_steps), ("exchange", plot_exchange)):
+    sections = {"steps": plot_steps, "exchange": plot_exchange, "several": plot_several}
+    for section, plot in sections.items():
         if section in numbers:
             plot(numbers, folder)
 
