@@ -10,8 +10,8 @@ Sections, by default all that this machine can run:
     scaling    2 GPUs: strong and weak scaling, with NCCL and with host staging forced
     exchange   2 GPUs: exchange_time, beside NCCL's own send and receive (--exchange-time PROGRAM)
     trace      2 GPUs: exchanges of a step, and waits of the host between them (--tracer LIBRARY)
-    several    1, 2, 4 ... GPUs: strong scaling of 27,648 and 110,592 atoms, weak scaling from 13,824
-               atoms a GPU, with NCCL and with host staging forced, in GPU memory and GPUs used
+    several    1, 2, 4 ... GPUs: strong scaling of 27,648 and 110,592 atoms, weak scaling of
+               13,824 atoms a GPU, with NCCL and with host staging forced
     parity     4 ranks, on as many GPUs as there are: every case of NVALCHEMI_FIXTURES against the
                numbers of its package
     peer       SevenNet's own styles (--peer FOLDER with lmp, serial.pt and par/)
