@@ -86,6 +86,8 @@ struct Evaluation {
     std::map<std::string, Extra> extras;
     bool replayed = false;     ///< by a CUDA graph, without a call to the exchange
     double seconds_model = 0;  ///< time in the model and its gradient, exchanges included
+    /// Of these, until all work for the model's device was launched.
+    double seconds_launching = 0;
 
     bool gives_row_forces() const { return !row_forces.empty() || stayed.row_forces != nullptr; }
 };

@@ -5,8 +5,6 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 
-#include <chrono>
-
 #include "potentials/graph_recorder.hpp"
 
 namespace nvalchemi {
@@ -21,20 +19,17 @@ class CudaGraphRecorder final : public GraphRecorder {
         : device_(static_cast<c10::DeviceIndex>(device)),
           stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device_)) {}
 
-    double warm_up(const std::function<void()>& work) override {
-        using Clock = std::chrono::steady_clock;
+    /// What runs on the stream took is of use to nobody else.
+    ~CudaGraphRecorder() override {
+        graph_.reset();
+        allocator::emptyCache();
+    }
+
+    void warm_up(const std::function<void()>& work) override {
         const c10::cuda::CUDAGuard device_guard(device_);
         graph_.reset();
-        Clock::time_point start;
-        on_own_stream([&] {
-            stream_.synchronize();
-            start = Clock::now();
-            work();
-        });
-        const std::chrono::duration<double> launched = Clock::now() - start;
+        on_own_stream(work);
         stream_.synchronize();
-        const std::chrono::duration<double> done = Clock::now() - start;
-        return 1.0 - launched / done;
     }
 
     void record(const std::function<void()>& work) override {

@@ -280,7 +280,9 @@ Evaluation DistributedModel::evaluate(const AtomGraph& graph, HaloExchange& exch
         check_where_results_stay(graph);
         const auto inputs = make_model_inputs(card_, graph, device_, slots_);
         auto results = run(graph, inputs, exchange, edge_moments, observer);
+        const double launched = seconds_since(start);
         auto evaluation = consolidate(card_, graph, results);
+        evaluation.seconds_launching = launched;
         evaluation.seconds_model = seconds_since(start);
         if (keep) *keep = std::move(results);
         return evaluation;

@@ -98,34 +98,37 @@ void GraphChoice::give_up(const std::string& reason) {
 }
 
 /// What has been prepared. Throws ModelError on all ranks.
-void GraphChoice::record(RecordableExchange* exchange, bool if_it_pays) {
-    double waiting = 0.0;
-    for (int run = 0; run < 2; ++run)  // the first is slow to launch
-        together(exchange, [&] { waiting = recorded_->warm_up(exchange); });
-    const bool pays = waiting <= MOST_WAITING_OF_AUTO;
-    if (if_it_pays && !(exchange ? exchange->any(pays) : pays))
-        throw ModelError("the GPU works on for " + percent(waiting) +
-                         " of an evaluation's time with all of it launched; a graph pays up to " +
-                         percent(MOST_WAITING_OF_AUTO));
+void GraphChoice::record(RecordableExchange* exchange) {
+    for (int run = 0; run < 2; ++run)
+        together(exchange, [&] { recorded_->warm_up(exchange); });
     together(exchange, [&] { recorded_->record(exchange); });
 }
 
 void GraphChoice::decide(const AtomGraph& graph, HaloExchange& exchange,
-                         const ModelResults& plain) {
+                         const ModelResults& plain, const Evaluation& evaluation) {
     const auto reason = obstacle(graph, exchange);
     if (!reason.empty()) return give_up(reason);
     auto* const between_ranks = recordable(exchange);
     if (!between_ranks && graph.n_owned == 0) return;
+    if (wanted_ == GraphUse::Auto) {
+        if (++evaluations_ < DECIDING_EVALUATION_OF_AUTO) return;
+        const double waiting = 1.0 - evaluation.seconds_launching / evaluation.seconds_model;
+        const bool pays = waiting <= MOST_WAITING_OF_AUTO;
+        if (!(between_ranks ? between_ranks->any(pays) : pays))
+            return give_up("the GPU works on for " + percent(waiting) +
+                           " of an evaluation's time with all of it launched; a graph pays up to " +
+                           percent(MOST_WAITING_OF_AUTO));
+    }
     decided_ = true;
     try {
         if (between_ranks) between_ranks->open_room();
         together(between_ranks, [&] {
             auto recorder = open_ ? open_(device_.index()) : open_graph_recorder(device_.index());
-            recorded_ =
-                std::make_unique<StaticEvaluation>(card_, model_, device_, std::move(recorder));
+            recorded_ = std::make_unique<StaticEvaluation>(card_, model_, device_,
+                                                           std::move(recorder));
             recorded_->prepare(graph, between_ranks);
         });
-        record(between_ranks, wanted_ == GraphUse::Auto);
+        record(between_ranks);
         const double tolerance = model_.precision() == "float64" ? 1e-9 : 1e-4;
         together(between_ranks,
                  [&] { require_same_results(card_, recorded_->replay(), plain, tolerance); });
@@ -144,7 +147,7 @@ std::optional<Evaluation> GraphChoice::evaluate(const AtomGraph& graph, HaloExch
         // a rank that throws here answers any() as it leaves the evaluation
         const bool changed = between_ranks->any(recorded_->prepare(graph, between_ranks));
         try {
-            if (changed) record(between_ranks, false);
+            if (changed) record(between_ranks);
         } catch (const std::exception& error) {
             give_up(error.what());
             return std::nullopt;
@@ -154,7 +157,7 @@ std::optional<Evaluation> GraphChoice::evaluate(const AtomGraph& graph, HaloExch
     }
     try {
         together(nullptr, [&] {
-            if (recorded_->prepare(graph)) record(nullptr, false);
+            if (recorded_->prepare(graph)) record(nullptr);
         });
         return replay(graph);
     } catch (const NotFiniteError&) {

@@ -17,6 +17,9 @@ namespace nvalchemi {
 /// record. What takes longer than that is bound by the GPU's work, of which a graph spares nothing.
 constexpr double MOST_WAITING_OF_AUTO = 0.25;
 
+/// The evaluation after which GraphUse::Auto decides: LibTorch launches the first ones slowly.
+constexpr int DECIDING_EVALUATION_OF_AUTO = 3;
+
 /// Decides whether evaluations of one model are recorded and replayed, and does so.
 class GraphChoice {
   public:
@@ -32,9 +35,11 @@ class GraphChoice {
     std::optional<Evaluation> evaluate(const AtomGraph& graph, HaloExchange& exchange,
                                        bool edge_moments);
 
-    /// Told of the results of the first evaluation without replaying: decide, recording the same
-    /// graph. Throws ModelError, on all ranks, if graphs are wanted and cannot be. Collective.
-    void decide(const AtomGraph& graph, HaloExchange& exchange, const ModelResults& plain);
+    /// Told of an evaluation without replaying and of its results on the device: decide now or
+    /// later, recording the same graph. Throws ModelError, on all ranks, if graphs are wanted and
+    /// cannot be. Collective.
+    void decide(const AtomGraph& graph, HaloExchange& exchange, const ModelResults& plain,
+                const Evaluation& evaluation);
 
     /// Whether the next evaluation will be replayed; the same on all ranks.
     bool replays(bool edge_moments) const { return recorded_ != nullptr && !edge_moments; }
@@ -44,7 +49,7 @@ class GraphChoice {
 
   private:
     std::string obstacle(const AtomGraph& graph, const HaloExchange& exchange) const;
-    void record(RecordableExchange* exchange, bool if_it_pays);
+    void record(RecordableExchange* exchange);
     void give_up(const std::string& reason);
     Evaluation replay(const AtomGraph& graph);
 
@@ -54,6 +59,7 @@ class GraphChoice {
     torch::Device device_;
     OpenRecorder open_;
     bool decided_ = false;
+    int evaluations_ = 0;  ///< without replaying, so far
     std::unique_ptr<StaticEvaluation> recorded_;  ///< null: not used
     std::string news_;
 };

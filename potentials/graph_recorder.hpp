@@ -15,10 +15,9 @@ class GraphRecorder {
     virtual ~GraphRecorder() = default;
 
     /// Do `work` once without recording it, and wait for it: LibTorch chooses algorithms and makes
-    /// work spaces in the first runs. What an earlier record kept is given back first. Returns the
-    /// part of the time that the device still worked with all of it launched. Passes on what
-    /// `work` throws.
-    virtual double warm_up(const std::function<void()>& work) = 0;
+    /// work spaces in the first runs. What an earlier record kept is given back first. Passes on
+    /// what `work` throws.
+    virtual void warm_up(const std::function<void()>& work) = 0;
 
     /// Record `work`, which has been done before. Throws std::exception if it cannot be recorded:
     /// it waits for the device, or makes tensors whose shapes depend on numbers there. The device

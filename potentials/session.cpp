@@ -167,7 +167,7 @@ Evaluation Session::evaluate(const AtomGraph& graph, HaloExchange& exchange, boo
     const bool decides = graphs->undecided() && !edge_moments;
     auto evaluation =
         model.evaluate(graph, exchange, edge_moments, {}, decides ? &results : nullptr);
-    if (decides) graphs->decide(graph, exchange, results);
+    if (decides) graphs->decide(graph, exchange, results, evaluation);
     return evaluation;
 }
 

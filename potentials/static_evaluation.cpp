@@ -97,12 +97,12 @@ bool StaticEvaluation::prepare(const AtomGraph& graph, RecordableExchange* excha
     return changed;
 }
 
-double StaticEvaluation::warm_up(RecordableExchange* exchange) {
+void StaticEvaluation::warm_up(RecordableExchange* exchange) {
     const StreamScope stream_scope(device_, cuda_stream_);
     results_ = {};
     bool begun = false;
     try {
-        return recorder_->warm_up([&] {
+        recorder_->warm_up([&] {
             begun = true;
             work(exchange)();
         });

@@ -27,7 +27,7 @@ class StaticEvaluation {
 
     /// Evaluate the graph without recording, and wait: see GraphRecorder::warm_up(). Peers of a
     /// rank that throws do not wait for it.
-    double warm_up(RecordableExchange* exchange = nullptr);
+    void warm_up(RecordableExchange* exchange = nullptr);
 
     /// Record the evaluation of the graph, after warm_up(). Throws what GraphRecorder::record()
     /// throws.

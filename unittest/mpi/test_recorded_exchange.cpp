@@ -31,10 +31,9 @@ const std::string LAYER = "    h = h + torch.zeros_like(h).index_add(0, i, (h[j]
 class RunsAnew final : public GraphRecorder {
   public:
     explicit RunsAnew(int refuses_on) : refuses_(refuses_on == rank_in_world()) {}
-    double warm_up(const std::function<void()>& work) override {
+    void warm_up(const std::function<void()>& work) override {
         if (refuses_) throw ModelError("planted on rank " + std::to_string(rank_in_world()));
         work();
-        return 0.0;
     }
     void record(const std::function<void()>& work) override { work_ = work; }
     void replay() override { work_(); }
@@ -118,7 +117,8 @@ class RecordedExchange : public testing::Test {
             if (auto replayed = choice.evaluate(graph, *exchange_, false)) return *replayed;
             ModelResults results;
             auto plain = model_->evaluate(graph, exchange_->for_model(), false, {}, &results);
-            if (choice.undecided()) choice.decide(graph, *exchange_, results);
+            if (stalls_) plain.seconds_model = 2 * plain.seconds_launching;
+            if (choice.undecided()) choice.decide(graph, *exchange_, results, plain);
             exchange_->end_evaluation();
             return plain;
         } catch (...) {
@@ -137,6 +137,7 @@ class RecordedExchange : public testing::Test {
     std::unique_ptr<DistributedModel> model_;
     std::vector<ExchangeEvent> schedule_;
     std::unique_ptr<MpiExchange> exchange_;
+    bool stalls_ = false;  ///< this rank's device works long after all is launched
 };
 
 double difference(const std::vector<double>& found, const std::vector<double>& expected) {
@@ -148,7 +149,7 @@ double difference(const std::vector<double>& found, const std::vector<double>& e
 }
 
 TEST_F(RecordedExchange, GivesThePlainNumbersWhileRowsChange) {
-    auto choice = choose();
+    auto choice = choose(GraphUse::Yes);
     for (int step = 0; step < 6; ++step) {
         const auto part = part_of(crystal(step), card_);
         exchange_->set_plan(part.plan);
@@ -165,8 +166,22 @@ TEST_F(RecordedExchange, GivesThePlainNumbersWhileRowsChange) {
     EXPECT_LE(choice->recordings(), 3);
 }
 
+TEST_F(RecordedExchange, DecidesByTheTimeThatLaunchesTake) {
+    const auto part = part_of(crystal(0), card_);
+    exchange_->set_plan(part.plan);
+    for (const int waiting_ranks : {0, 1, ranks_in_world()}) {
+        stalls_ = rank_in_world() < waiting_ranks;
+        auto choice = choose();
+        for (int k = 1; k <= DECIDING_EVALUATION_OF_AUTO + 1; ++k) {
+            const bool replays = k > DECIDING_EVALUATION_OF_AUTO && waiting_ranks < ranks_in_world();
+            EXPECT_EQ(evaluate(*choice, part.graph.view()).replayed, replays) << waiting_ranks;
+            EXPECT_EQ(choice->undecided(), k < DECIDING_EVALUATION_OF_AUTO);
+        }
+    }
+}
+
 TEST_F(RecordedExchange, ControlSeesAnExchangeThatIsMissing) {
-    auto choice = choose();
+    auto choice = choose(GraphUse::Yes);
     const auto part = part_of(crystal(0), card_);
     exchange_->set_plan(part.plan);
     evaluate(*choice, part.graph.view());
@@ -184,7 +199,7 @@ TEST_F(RecordedExchange, ARankThatCannotRecordLetsAllGoOnWithout) {
         auto choice = choose(GraphUse::Auto, rank);
         const auto part = part_of(crystal(0), card_);
         exchange_->set_plan(part.plan);
-        for (int repeat = 0; repeat < 2; ++repeat)
+        for (int repeat = 0; repeat < DECIDING_EVALUATION_OF_AUTO + 1; ++repeat)
             EXPECT_FALSE(evaluate(*choice, part.graph.view()).replayed);
         EXPECT_FALSE(choice->undecided());
         EXPECT_FALSE(choice->replays(false));
@@ -209,7 +224,7 @@ TEST_F(RecordedExchange, ARankThatCannotRecordStopsAllIfGraphsAreWanted) {
 }
 
 TEST_F(RecordedExchange, ARankThatFailsBeforeItReplaysStopsAll) {
-    auto choice = choose();
+    auto choice = choose(GraphUse::Yes);
     const auto part = part_of(crystal(0), card_);
     exchange_->set_plan(part.plan);
     evaluate(*choice, part.graph.view());

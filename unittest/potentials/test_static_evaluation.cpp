@@ -26,10 +26,7 @@ const char* const LAYER = "    h = h + torch.zeros_like(h).index_add(0, i, (h[j]
 
 class RunsAnew final : public GraphRecorder {
   public:
-    double warm_up(const std::function<void()>& work) override {
-        work();
-        return 0.0;
-    }
+    void warm_up(const std::function<void()>& work) override { work(); }
     void record(const std::function<void()>& work) override { work_ = work; }
     void replay() override { work_(); }
 
@@ -39,7 +36,7 @@ class RunsAnew final : public GraphRecorder {
 
 class Refuses final : public GraphRecorder {
   public:
-    double warm_up(const std::function<void()>&) override { return 0.0; }
+    void warm_up(const std::function<void()>&) override {}
     void record(const std::function<void()>&) override { throw ModelError("planted"); }
     void replay() override {}
 };
@@ -223,7 +220,7 @@ TEST(StaticEvaluation, GivesThePlainNumbersOfEveryArchive) {
 
 std::string refusal_of(GraphChoice& choice, const AtomGraph& graph, HaloExchange& exchange) {
     try {
-        choice.decide(graph, exchange, {});
+        choice.decide(graph, exchange, {}, {});
     } catch (const ModelError& error) {
         return error.what();
     }
