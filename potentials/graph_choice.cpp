@@ -99,13 +99,12 @@ void GraphChoice::give_up(const std::string& reason) {
 
 /// What has been prepared. Throws ModelError on all ranks.
 void GraphChoice::record(RecordableExchange* exchange) {
-    for (int run = 0; run < 2; ++run)
-        together(exchange, [&] { recorded_->warm_up(exchange); });
+    for (int run = 0; run < 2; ++run) together(exchange, [&] { recorded_->warm_up(exchange); });
     together(exchange, [&] { recorded_->record(exchange); });
 }
 
-void GraphChoice::decide(const AtomGraph& graph, HaloExchange& exchange,
-                         const ModelResults& plain, const Evaluation& evaluation) {
+void GraphChoice::decide(const AtomGraph& graph, HaloExchange& exchange, const ModelResults& plain,
+                         const Evaluation& evaluation) {
     const auto reason = obstacle(graph, exchange);
     if (!reason.empty()) return give_up(reason);
     auto* const between_ranks = recordable(exchange);
@@ -124,8 +123,8 @@ void GraphChoice::decide(const AtomGraph& graph, HaloExchange& exchange,
         if (between_ranks) between_ranks->open_room();
         together(between_ranks, [&] {
             auto recorder = open_ ? open_(device_.index()) : open_graph_recorder(device_.index());
-            recorded_ = std::make_unique<StaticEvaluation>(card_, model_, device_,
-                                                           std::move(recorder));
+            recorded_ =
+                std::make_unique<StaticEvaluation>(card_, model_, device_, std::move(recorder));
             recorded_->prepare(graph, between_ranks);
         });
         record(between_ranks);

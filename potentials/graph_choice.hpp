@@ -59,7 +59,7 @@ class GraphChoice {
     torch::Device device_;
     OpenRecorder open_;
     bool decided_ = false;
-    int evaluations_ = 0;  ///< without replaying, so far
+    int evaluations_ = 0;                         ///< without replaying, so far
     std::unique_ptr<StaticEvaluation> recorded_;  ///< null: not used
     std::string news_;
 };

@@ -173,3 +173,19 @@ nvalchemi_interfaces_env() {
         "${cache}/${name}" "${NVALCHEMI_ENV_DIR}/bin/python3" 400 nvalchemi_fill_interfaces
     export NVALCHEMI_INTERFACES_PYTHON="${cache}/${name}/bin/python3"
 }
+
+# --- the documentation's pages as HTML -------------------------------------------------------------------
+
+nvalchemi_fill_docs() {
+    nvalchemi_pip "$1/bin/python3" install --no-deps -r "${nvalchemi_setup_dir}/requirements-docs.txt"
+}
+
+# nvalchemi_docs_env: make or reuse the small environment of Sphinx. Sets NVALCHEMI_DOCS_DIR.
+nvalchemi_docs_env() {
+    local cache name
+    cache=$(nvalchemi_cache_dir)
+    name="docs-$(nvalchemi_environment_key "${NVALCHEMI_PYTHON}" "${nvalchemi_setup_dir}/requirements-docs.txt")"
+    nvalchemi_with_lock "${cache}/${name}.lock" nvalchemi_make_environment \
+        "${cache}/${name}" "${NVALCHEMI_PYTHON}" 200 nvalchemi_fill_docs
+    export NVALCHEMI_DOCS_DIR="${cache}/${name}"
+}

@@ -147,7 +147,9 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
     if (me == 0) remedy = remedy_of_refusal(archive, session, options.spec);
     share_root_text(comm, remedy);
     if (remedy.empty()) throw;
-    throw std::runtime_error(std::string(refusal.what()) + ". " + remedy);
+    const std::string reason = refusal.what();
+    const bool ends = !reason.empty() && reason.back() == '.';
+    throw std::runtime_error(reason + (ends ? " " : ". ") + remedy);
   }
   if (!loaded->rounds_at().empty())
     warnings.push_back("model '" + loaded->card().name + "' is a float64 model, but " +

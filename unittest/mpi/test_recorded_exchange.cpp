@@ -173,7 +173,8 @@ TEST_F(RecordedExchange, DecidesByTheTimeThatLaunchesTake) {
         stalls_ = rank_in_world() < waiting_ranks;
         auto choice = choose();
         for (int k = 1; k <= DECIDING_EVALUATION_OF_AUTO + 1; ++k) {
-            const bool replays = k > DECIDING_EVALUATION_OF_AUTO && waiting_ranks < ranks_in_world();
+            const bool replays =
+                k > DECIDING_EVALUATION_OF_AUTO && waiting_ranks < ranks_in_world();
             EXPECT_EQ(evaluate(*choice, part.graph.view()).replayed, replays) << waiting_ranks;
             EXPECT_EQ(choice->undecided(), k < DECIDING_EVALUATION_OF_AUTO);
         }
