@@ -46,6 +46,7 @@ struct FixNvalchemiValidate::Impl {
   std::unique_ptr<SampledValidation> sampler;    // null: the comparison to come is gathered
   GatheredSystem gathered;                       // on rank 0, of the latest comparison
   SubDomainWatch watch;
+  ComparisonTally tally;    // since the end of the latest run
   bool was_set_up = false;
 
   // expires with this fix: a pair style may outlive it
@@ -73,9 +74,11 @@ FixNvalchemiValidate::FixNvalchemiValidate(LAMMPS *lmp, int narg, char **arg) :
   std::string problem;
   try {
     impl->options = nvalchemi::parse_validate_options({arg + 3, arg + narg});
+    if (comm->me == 0) impl->judge.try_report();
   } catch (const std::exception &refusal) {
     problem = refusal.what();
   }
+  nvalchemi::share_root_text(world, problem);
   if (!problem.empty()) error->all(FLERR, problem);
 
   grow_arrays(atom->nmax);
@@ -232,6 +235,17 @@ void FixNvalchemiValidate::min_post_force(int vflag)
 }
 
 /* ----------------------------------------------------------------------
+   of a minimization, too
+------------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::post_run()
+{
+  if (comm->me == 0 && impl->tally.comparisons > 0)
+    utils::logmesg(lmp, describe_tally(impl->tally, id) + "\n");
+  impl->tally = {};
+}
+
+/* ----------------------------------------------------------------------
    ask the style to keep what it adds in the evaluation to come, and to
    tell if that fails
 ------------------------------------------------------------------------- */
@@ -291,16 +305,18 @@ void FixNvalchemiValidate::compare(bool at_setup)
   }
   store_errors(impl->sampler ? impl->sampler->force_errors()
                              : send_home(lmp, pair, impl->gathered, judgement.force_errors));
-  store(judgement.verdict);
-  if (comm->me == 0 && (at_setup || !judgement.verdict.passed()))
+  const auto &verdict = judgement.verdict;
+  store(verdict);
+  impl->tally.add(verdict);
+  if (comm->me == 0 && (at_setup || verdict.failed()))
     utils::logmesg(lmp, (impl->sampler ? ""
-                                       : verdict_table(judgement.verdict, judgement.further, id,
+                                       : verdict_table(verdict, judgement.further, id,
                                                        update->ntimestep, comm->nprocs)) +
                             judgement.page);
-  if (judgement.verdict.passed()) return;
+  if (verdict.passed() || (verdict.undecided && !at_setup)) return;
   const std::string text =
       PREFIX + "step " + std::to_string(update->ntimestep) + ": " + judgement.text;
-  if (impl->options.stops) error->all(FLERR, text);
+  if (impl->options.stops && verdict.failed()) error->all(FLERR, text);
   if (comm->me == 0) error->warning(FLERR, text);
 }
 
@@ -394,14 +410,12 @@ void FixNvalchemiValidate::store(const ValidationVerdict &verdict)
   for (int k = 0; k < ValidationVerdict::QUANTITIES; k++) {
     figures[k < 4 ? DIFFERENCE + k : VIRIAL_DIFFERENCE] = verdict.difference[k];
     figures[k < 4 ? TOLERANCE + k : VIRIAL_TOLERANCE] = verdict.tolerance[k];
-    if (!verdict.compared[k] || verdict.difference[k] == 0.0) continue;
-    const double ratio = verdict.difference[k] / verdict.tolerance[k];
-    if (!(ratio <= figures[WORST_RATIO])) figures[WORST_RATIO] = ratio;    // NaN stays
   }
+  const double ratio = verdict.worst_ratio();
+  if (!std::isnan(figures[WORST_RATIO]) && !(ratio <= figures[WORST_RATIO]))
+    figures[WORST_RATIO] = ratio;
   figures[OUTPUT_RATIO] = verdict.output_ratio;
-  if (verdict.outputs > 0 && !(verdict.output_ratio <= figures[WORST_RATIO]))
-    figures[WORST_RATIO] = verdict.output_ratio;
-  figures[PASSED] = verdict.passed() ? 1.0 : 0.0;
+  figures[PASSED] = verdict.undecided ? -1.0 : verdict.passed() ? 1.0 : 0.0;
   figures[ATOMS] = static_cast<double>(verdict.natoms);
   figures[SECONDS] = verdict.seconds;
   figures[COMPARISONS] += 1.0;
