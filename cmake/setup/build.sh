@@ -24,7 +24,7 @@ nvalchemi_free_megabytes() {
 nvalchemi_jobs() {
     local jobs by_memory
     # nproc would take OMP_NUM_THREADS, which is of LibTorch and LAMMPS, for the number of cores
-    jobs=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
+    jobs=$(unset OMP_NUM_THREADS OMP_THREAD_LIMIT && nproc)
     by_memory=$(($(nvalchemi_free_megabytes) / nvalchemi_megabytes_per_job))
     [ "${by_memory}" -ge "${jobs}" ] || jobs=${by_memory}
     [ "${jobs}" -ge 1 ] || jobs=1

@@ -168,8 +168,8 @@ std::string hint_at_graph_parallel(MPI_Comm comm, const RowCounts &mine, const M
   const double others = (nprocs - 1) * owned;
   const auto &spec = card.distribution();
   // adapters say what a halo needs; what they would be in whole blocks is the author's to say
-  const bool adapted = !spec.distribution.custom_ops.empty() ||
-                       !spec.distribution.third_party_helpers.empty();
+  const bool adapted =
+      !spec.distribution.custom_ops.empty() || !spec.distribution.third_party_helpers.empty();
   const bool can = spec.distribution.policy.has_halo() && !adapted &&
                    card.rows == RowMode::Folded && exchanges > 0;
   if (!can || nprocs == 1 || halo < NEARLY_ALL * others) return {};

@@ -6,7 +6,9 @@ import re
 import scripted
 from simulation import read_thermo
 from suite import (
+    LONG,
     ValidateTest,
+    find_model,
     main,
     model,
     models,

@@ -224,8 +224,7 @@ class WrongSpec(WrongSpecTest):
         self.fails(
             run,
             "agrees with the undecomposed model, but the parts that were played in one process "
-            "do not",
-            "one process do not; this run is right, but the spec would be wrong on more ranks. Next",
+            "do not; this run is right, but the spec would be wrong on more ranks. Next",
             "This run is right, but 3 virtual ranks, played in one process, are not",
         )
         self.assertNotIn("do not use these numbers", one_line(run.message))
@@ -272,7 +271,9 @@ class Summary(ReportTest):
         (failed,) = self.lines(run)
         self.assertRegex(failed, r"^1 comparison, 1 of 1 failed, worst \S+ of a tolerance$")
         self.assertGreater(float(failed.split()[7]), 1)
-        (failed,) = self.lines(self.run_fix("every 1 on_failure warn", lines[:2], fault="drop_forward"))
+        (failed,) = self.lines(
+            self.run_fix("every 1 on_failure warn", lines[:2], fault="drop_forward")
+        )
         self.assertIn("2 comparisons, 2 of 2 failed", failed)
 
 

@@ -229,10 +229,10 @@ class WrongSpec(WrongSpecTest, SampledReportTest):
         run = self.run_spec("mode sampled report check.json", lines=lines).require_success()
         self.assertRegex(
             one_line(run.output),
-            r"WARNING: fix nvalchemi/validate: step 0: this comparison proves the run neither right "
-            r"nor wrong: no energies of atoms were compared \(the model sums over the whole system.*"
-            r"\) and no single forces \(.*\), .*Compare a smaller cell of the same material with "
-            r"mode gathered, or run nvalchemi-validate on it",
+            r"WARNING: fix nvalchemi/validate: step 0: this comparison proves the run neither "
+            r"right nor wrong: no energies of atoms were compared \(the model sums over the whole "
+            r"system.*\) and no single forces \(.*\), .*Compare a smaller cell of the same "
+            r"material with mode gathered, or run nvalchemi-validate on it",
         )
         self.assertEqual(read_thermo(run.log)[0]["f_check[9]"][0], -1)
         self.assertIn(
