@@ -158,10 +158,27 @@ Found missing_scatter_outputs(const ModelCard&, const AttemptEvidence& e) {
                    std::move(edits));
 }
 
+bool has_scatter_outputs(const OpAdapter* adapter) {
+    return adapter != nullptr &&
+           std::any_of(
+               adapter->output_transforms.begin(), adapter->output_transforms.end(),
+               [](const auto& entry) { return entry.second.kind == Kind::ScatterOutputs; });
+}
+
+/// The operator with scatter_outputs that a halo_correct follows, "" if it follows none; it may be
+/// one of torch.
+std::string scattered_before(const AttemptEvidence& e, const LayerDivergence& d) {
+    for (std::size_t at = std::min(d.position, e.calls.size()); at-- > 0;)
+        if (e.calls[at].source == d.call.source &&
+            has_scatter_outputs(adapter_of(e.attempt.spec, e.calls[at].op)))
+            return e.calls[at].op;
+    return "";
+}
+
 Found superfluous_scatter_outputs(const ModelCard&, const AttemptEvidence& e) {
     const auto* d = divergence_of(e);
     if (d == nullptr || !is_sound(e) || d->call.op != "nvalchemi_lmp::halo_correct") return {};
-    const auto op = foreign_at(e, d->call.source);
+    const auto op = scattered_before(e, *d);
     const auto* adapter = adapter_of(e.attempt.spec, op);
     if (adapter == nullptr) return {};
     std::vector<MLIPSpec> edits;

@@ -130,8 +130,9 @@ SpecTrial::SpecTrial(const ValidationRequest& request)
 void SpecTrial::evaluate_companion(Session& session, AttemptEvidence& evidence) {
     auto& attempt = evidence.attempt;
     if (!companion_reference_ || attempt.verdict != Verdict::Passed) return;
-    auto quantities = compare_with_reference(companion_, *companion_reference_,
-                                             evaluate_virtual(session, companion_parts_), {});
+    const auto found = evaluate_virtual(session, companion_parts_);
+    attempt.chain_bytes = bytes_sent(found.events.front(), companion_parts_, card());
+    auto quantities = compare_with_reference(companion_, *companion_reference_, found, {});
     if (all_passed(quantities)) return;
     attempt.verdict = Verdict::Failed;
     attempt.score = score_of(quantities);
