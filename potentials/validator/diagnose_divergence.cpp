@@ -175,6 +175,13 @@ std::string scattered_before(const AttemptEvidence& e, const LayerDivergence& d)
     return "";
 }
 
+void drop_if_empty(MLIPSpec& spec, const std::string& op) {
+    std::erase_if(spec.distribution.custom_ops, [&](const auto& adapter) {
+        return adapter.op == op && adapter.arg_transforms.empty() &&
+               adapter.output_transforms.empty();
+    });
+}
+
 Found superfluous_scatter_outputs(const ModelCard&, const AttemptEvidence& e) {
     const auto* d = divergence_of(e);
     if (d == nullptr || !is_sound(e) || d->call.op != "nvalchemi_lmp::halo_correct") return {};
@@ -186,6 +193,8 @@ Found superfluous_scatter_outputs(const ModelCard&, const AttemptEvidence& e) {
         if (transform.kind == Kind::ScatterOutputs)
             edits.push_back(edited(e.attempt.spec, [&, position = position](MLIPSpec& s) {
                 require_adapter(s, op).output_transforms.erase(position);
+                // what torch's own operators do is known, unless an adapter hides it
+                if (!is_foreign(e, op)) drop_if_empty(s, op);
             }));
     if (edits.empty()) return {};
     return finding(0.92, {divergence_text(*d)},

@@ -120,6 +120,42 @@ TEST(ValidateInParts, MendsSpecsThatOnlyALenientReaderTakes) {
     expect_mended(kLayer, with_policy(R"({"kind": "shard"})", "", ""), "policy_not_supported");
 }
 
+TEST(ValidateInParts, KeepsTheRightOneOfTwoAdapters) {
+    const std::string halo = R"({"kind": "halo"})";
+    const auto empty = adapter("push", "", ""), scatters = adapter("push", "", kScatter);
+    for (const auto& both : {std::vector{empty, scatters}, std::vector{scatters, empty}})
+        expect_mended(kLayer + kPush, with_policy(halo, with_ops(both), ""), "duplicate_adapter");
+}
+
+TEST(ValidateInParts, MendsSpecsOfAnotherModelAtOnce) {
+    auto request = scripted_request(kLayer + kLayer);
+    request.session.spec = parse_mlip_spec(with_policy(
+        R"({"kind": "halo"})", R"(, "custom_ops": [{"op": "no_such::op"}], "third_party_helpers": [
+            {"kind": "python", "module_path": "some.where", "attr_name": "add_up"},
+            {"kind": "module_forward", "qualname": "other.model.Block", "call_through": true},
+            {"kind": "python", "module_path": "else.where", "attr_name": "add_down"}])",
+        ""));
+    request.autofix = AutoFix::Apply;
+    const auto report = validate_in_parts(request);
+    EXPECT_TRUE(report.ok) << summarize(report);
+    EXPECT_TRUE(report.spec.distribution.custom_ops.empty());
+    EXPECT_TRUE(report.spec.distribution.third_party_helpers.empty());
+    ASSERT_GE(report.attempts.size(), 3u);
+    EXPECT_EQ(report.attempts[2].verdict, Verdict::Passed) << summarize(report);
+}
+
+TEST(ValidateInParts, ProposesNoHelperWhereTheArchiveHasNone) {
+    for (const char* body : {"    h = h + torch.arange(n).to(h.dtype).unsqueeze(-1)\n",
+                             "    h = h + torch.rand_like(h)\n", "    h = h + 0.1 * h.max()\n",
+                             "    h = h * (1.0 + 0.1 * float(n))\n"}) {
+        const auto report = validate_in_parts(scripted_request(kLayer + body + kLayer));
+        EXPECT_EQ(report.attempts[0].verdict, Verdict::Refused) << body;
+        EXPECT_FALSE(report.evidence.free_functions.empty());
+        for (const auto& found : report.diagnostics)
+            EXPECT_NE(found.symptom, "undeclared_helper") << body;
+    }
+}
+
 TEST(ValidateInParts, CountsExchangesOfTheCardsOwnSpecOnly) {
     auto request = scripted_request(kLayer + kPull, with_op("pull", "", kScatter));
     auto& card = *request.session.card_text;

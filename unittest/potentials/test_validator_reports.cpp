@@ -286,6 +286,38 @@ TEST(WriteTraceReport, IsOnePageForAPersonAndCompleteForAProgram) {
         expect_part(text, key);
 }
 
+TEST(ValidateInParts, EndsAtTheSpecThatCommunicatesLeast) {
+    const auto right = scripted_request(kLayer + kPull + kLayer, with_op("pull", "", ""));
+    auto request = scripted_request(
+        kLayer + kPull + kLayer,
+        with_ops({adapter("pull", "", kScatter), adapter("nothing", "", "")}), "",
+        R"("kind": "halo", "scatter_mode": "halo_correction", "gather_mode": "local")");
+    request.autofix = AutoFix::Apply;
+    // in one part every spec sends nothing: then the chain decides
+    for (const int ranks : {1, 3}) {
+        request.ranks = ranks;
+        const auto report = validate_in_parts(request);
+        EXPECT_TRUE(report.ok) << summarize(report);
+        EXPECT_EQ(write_mlip_spec(report.spec), write_mlip_spec(spec_of(right)))
+            << summarize(report);
+        EXPECT_EQ(report.attempts[1].verdict, Verdict::Passed);
+        EXPECT_GT(report.attempts[1].chain_bytes, 0);
+        EXPECT_EQ(report.attempts[1].bytes_per_step > 0, ranks > 1);
+    }
+}
+
+TEST(SpecPatch, LeadsFromATextThatNoStrictReaderTakes) {
+    const auto spec = *find_preset("SPEC_MPNN_HALO");
+    auto text = write_mlip_spec(spec);
+    EXPECT_EQ(make_text_patch("no JSON", spec, spec), "[]");
+    const auto version = text.find("2");
+    ASSERT_NE(text.find("version"), std::string::npos);
+    ASSERT_LT(text.find("version"), version);
+    text.insert(version + 1, ".0");
+    EXPECT_EQ(make_text_patch(text, spec, spec),
+              R"([{"op":"replace","path":"/version","value":2}])");
+}
+
 TEST(KnownSymptoms, HaveNamesOfTheirOwn) {
     auto names = known_symptoms();
     EXPECT_GE(names.size(), 30u);
