@@ -132,7 +132,7 @@ TEST(ValidateInParts, MendsSpecsOfAnotherModelAtOnce) {
     request.session.spec = parse_mlip_spec(with_policy(
         R"({"kind": "halo"})", R"(, "custom_ops": [{"op": "no_such::op"}], "third_party_helpers": [
             {"kind": "python", "module_path": "some.where", "attr_name": "add_up"},
-            {"kind": "module_forward", "qualname": "other.model.Block", "call_through": true},
+            {"kind": "module_forward", "target": "other.model.Block.forward", "label": "block"},
             {"kind": "python", "module_path": "else.where", "attr_name": "add_down"}])",
         ""));
     request.autofix = AutoFix::Apply;
