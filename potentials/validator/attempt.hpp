@@ -31,6 +31,7 @@ struct Attempt {
     std::string patch;      ///< RFC 6902, from the parent's spec
     MLIPSpec spec;
     Verdict verdict = Verdict::Refused;
+    bool readable = true;  ///< a strict reader takes the spec
     std::string message;
     std::vector<Deviation> quantities;
     /// Largest difference over tolerance; at most 1 if it passed. Infinite where it did not run.

@@ -36,6 +36,7 @@ bool better(const Attempt& left, const Attempt& right) {
     const bool left_passed = left.verdict == Verdict::Passed;
     const bool right_passed = right.verdict == Verdict::Passed;
     if (left_passed != right_passed) return left_passed;
+    if (!left_passed && left.readable != right.readable) return left.readable;
     if (!left_passed) return left.score < right.score;
     if (left.bytes_per_step != right.bytes_per_step)
         return left.bytes_per_step < right.bytes_per_step;

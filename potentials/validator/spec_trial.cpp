@@ -184,8 +184,11 @@ AttemptEvidence SpecTrial::try_spec(const MLIPSpec& spec) {
     options.counts_exchanges = false;
     try {
         // what was read leniently, or was edited, must be what a strict reader accepts
-        if (!options.spec_reading.lenient)
+        if (!options.spec_reading.lenient) {
+            attempt.readable = false;
             parse_mlip_spec(write_mlip_spec(spec), "distribution spec");
+            attempt.readable = true;
+        }
         Session session(request_.archive, options);
         evidence.adapter_uses = session.adapter_uses();
         evidence.foreign_calls = session.foreign_calls();

@@ -8,6 +8,8 @@
 
 #include "potentials/validator/refusal_remedy.hpp"
 #include "spec/parse_mlip_spec.hpp"
+#include "spec/spec_error.hpp"
+#include "spec/write_mlip_spec.hpp"
 #include "unittest/potentials/test_validator_support.hpp"
 
 namespace nvalchemi {
@@ -125,6 +127,21 @@ TEST(ValidateInParts, KeepsTheRightOneOfTwoAdapters) {
     const auto empty = adapter("push", "", ""), scatters = adapter("push", "", kScatter);
     for (const auto& both : {std::vector{empty, scatters}, std::vector{scatters, empty}})
         expect_mended(kLayer + kPush, with_policy(halo, with_ops(both), ""), "duplicate_adapter");
+}
+
+TEST(ValidateInParts, ReportsASpecThatAStrictReaderTakes) {
+    // no spec is right for this network
+    auto request = scripted_request(kLayer + "    h = h + 0.1 * h.max()\n" + kPush);
+    const auto twice = with_policy(
+        R"({"kind": "halo"})",
+        with_ops({adapter("push", "", ""), adapter("push", "", kScatter)}), "");
+    EXPECT_THROW(parse_mlip_spec(twice, "spec"), SpecError);
+    request.session.spec = parse_mlip_spec(twice, "spec", "", {/*lenient=*/true, nullptr});
+    request.autofix = AutoFix::Apply;
+    const auto report = validate_in_parts(request);
+    EXPECT_FALSE(report.ok);
+    EXPECT_EQ(report.spec.distribution.custom_ops.size(), 1u);
+    EXPECT_NO_THROW(parse_mlip_spec(write_mlip_spec(report.spec), "spec"));
 }
 
 TEST(ValidateInParts, MendsSpecsOfAnotherModelAtOnce) {
