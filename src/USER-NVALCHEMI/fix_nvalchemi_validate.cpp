@@ -20,6 +20,7 @@
 #include "group.h"
 #include "lammps.h"
 #include "memory.h"
+#include "modify.h"
 #include "neighbor.h"
 #include "update.h"
 #include "utils.h"
@@ -111,9 +112,28 @@ void FixNvalchemiValidate::init()
                "forces at once; use run_style verlet",
                update->integrate_style);
   find_pair();
+  refuse_shared_report();
   impl->sampler.reset();    // the pair style may be another one
   impl->threads = nvalchemi::threads_for_rank(world);
   impl->judge.use_threads(impl->threads);
+}
+
+/* ----------------------------------------------------------------------
+   two fixes would overwrite each other's
+------------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::refuse_shared_report() const
+{
+  if (impl->options.report.empty()) return;
+  for (Fix *other : modify->get_fix_by_style("^nvalchemi/validate")) {
+    const auto *validate = dynamic_cast<FixNvalchemiValidate *>(other);
+    if (!validate || validate == this || validate->impl->options.report != impl->options.report)
+      continue;
+    error->all(FLERR,
+               "fix nvalchemi/validate: keyword report: got {} for fix {} and for fix {}, expected "
+               "a file for each",
+               impl->options.report, id, other->id);
+  }
 }
 
 /* ---------------------------------------------------------------------- */
@@ -250,6 +270,15 @@ void FixNvalchemiValidate::prepare(bool at_setup)
                "same kind, or raise keyword limit as far as the memory of rank 0 reaches",
                natoms, options.limit);
   const bigint selected = count_mapped_atoms(lmp, pair, groupbit);
+  if (selected == 0 && !at_setup) {
+    due = false;
+    if (comm->me == 0)
+      error->warning(FLERR,
+                     "fix nvalchemi/validate: step {}: group {} has none of the pair style's atoms "
+                     "left; nothing is compared",
+                     update->ntimestep, group->names[igroup]);
+    return;
+  }
   if (selected == 0)
     error->all(FLERR,
                "fix nvalchemi/validate: got group {} with none of the pair style's atoms, expected "
@@ -264,10 +293,12 @@ void FixNvalchemiValidate::prepare(bool at_setup)
   if (sampled && at_setup && comm->me == 0 && !refused.empty()) error->warning(FLERR, refused);
   pair->record_contribution(true);
   pair->on_failure(
-      [this, at_setup, alive = std::weak_ptr<int>(impl->alive)](const std::string &reason) {
+      this, [this, at_setup, alive = std::weak_ptr<int>(impl->alive)](const std::string &reason) {
         if (!alive.lock()) return;
         const Judgement judgement = judge(at_setup, reason);
         if (comm->me == 0) utils::logmesg(lmp, judgement.page);
+        if (comm->me == 0 && !judgement.trouble.empty())
+          error->warning(FLERR, PREFIX + judgement.trouble);
       });
 }
 
@@ -279,7 +310,7 @@ void FixNvalchemiValidate::compare(bool at_setup)
 {
   due = false;
   pair->record_contribution(false);
-  pair->on_failure(nullptr);
+  pair->on_failure(this, nullptr);
   check_contribution();
   compared_step = update->ntimestep;
   impl->watch.remember(SubDomain(*domain));
@@ -292,6 +323,8 @@ void FixNvalchemiValidate::compare(bool at_setup)
   store_errors(impl->sampler ? impl->sampler->force_errors()
                              : send_home(lmp, pair, impl->gathered, judgement.force_errors));
   store(judgement.verdict);
+  if (comm->me == 0 && !judgement.trouble.empty())
+    error->warning(FLERR, PREFIX + judgement.trouble);
   if (comm->me == 0 && (at_setup || !judgement.verdict.passed()))
     utils::logmesg(lmp, (impl->sampler ? ""
                                        : verdict_table(judgement.verdict, judgement.further, id,

@@ -77,6 +77,7 @@ class FixNvalchemiValidate : public Fix {
   bigint compared_step;    // step of the latest comparison
   bool due;                // the evaluation to come is compared
 
+  void refuse_shared_report() const;
   void find_pair();
   int count_instances(const char *style) const;
   bool is_due();
