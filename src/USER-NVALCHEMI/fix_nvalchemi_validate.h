@@ -38,6 +38,7 @@ class FixNvalchemiValidate : public Fix {
   void post_force(int) override;
   void min_pre_force(int) override;
   void min_post_force(int) override;
+  void post_run() override;
   double compute_vector(int) override;
 
   // the force errors travel with their atoms
@@ -55,7 +56,7 @@ class FixNvalchemiValidate : public Fix {
   enum Figure {
     DIFFERENCE = 0,     // energy, atomic energies, forces, stress
     TOLERANCE = 4,      // the same
-    PASSED = 8,         // 1 or 0
+    PASSED = 8,         // 1 or 0; -1: neither is proved
     WORST_RATIO = 9,    // largest difference / tolerance of all comparisons so far
     ATOMS = 10,
     SECONDS = 11,
@@ -67,6 +68,8 @@ class FixNvalchemiValidate : public Fix {
     OUTPUT_RATIO = 17,     // largest difference / tolerance of further outputs; -1: none
     FIGURES = 18
   };
+
+  static constexpr int COLUMNS = 4;    // dfx dfy dfz |df|
 
   struct Impl;    // keeps the reference and its options
   std::unique_ptr<Impl> impl;

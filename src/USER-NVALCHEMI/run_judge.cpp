@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -25,6 +26,14 @@ using nvalchemi::DecomposedRun;
 
 namespace {
 
+constexpr const char *CHECK_ITS_FOLDER = "check that its folder exists";
+
+[[noreturn]] void refuse_file(const std::string &path, const char *remedy)
+{
+  throw std::runtime_error("keyword report: " + path + " cannot be written (" +
+                           std::strerror(errno) + "); " + remedy);
+}
+
 void write_file(const std::string &path, const std::string &text)
 {
   errno = 0;
@@ -33,10 +42,8 @@ void write_file(const std::string &path, const std::string &text)
   file << text;
   file.close();
   if (!file)
-    throw std::runtime_error("keyword report: " + path + " cannot be written (" +
-                             std::strerror(errno) + "); " +
-                             (opened ? "what is there is not complete. Make room for it"
-                                     : "check that its folder exists"));
+    refuse_file(path,
+                opened ? "what is there is not complete. Make room for it" : CHECK_ITS_FOLDER);
 }
 
 // run minus reference
@@ -74,6 +81,20 @@ void name_atoms(const GatheredSystem &gathered, DecomposedRun &run)
 }
 
 }    // namespace
+
+/* ----------------------------------------------------------------------
+   what a file of that name holds stays; one that was not there is not left
+------------------------------------------------------------------------- */
+
+void RunJudge::try_report() const
+{
+  const std::string path = nvalchemi::report_file(options_.report, 0);
+  if (path.empty()) return;
+  const bool existed = std::ifstream(path).is_open();
+  errno = 0;
+  if (!std::ofstream(path, std::ios::app).is_open()) refuse_file(path, CHECK_ITS_FOLDER);
+  if (!existed) std::remove(path.c_str());
+}
 
 /* ---------------------------------------------------------------------- */
 
@@ -261,6 +282,7 @@ Judgement RunJudge::judge(PairNvalchemi *pair, const SampledVerdict &verdict, Ju
   } catch (const std::exception &reason) {
     judgement.trouble = reason.what();
   }
+  if (judgement.verdict.undecided) judgement.text = describe_undecided(verdict);
   if (verdict.passed()) return judgement;
   if (next.empty() && explained_step_ >= 0)
     next = "see what was said of step " + std::to_string(explained_step_);

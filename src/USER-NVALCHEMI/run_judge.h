@@ -44,6 +44,9 @@ class RunJudge {
  public:
   RunJudge(const nvalchemi::ValidateOptions &options) : options_(options) {}
 
+  // throws std::runtime_error if the report cannot be written where it is to be
+
+  void try_report() const;
   void use_threads(int threads) { threads_ = threads; }
   Judgement judge(class PairNvalchemi *, const GatheredSystem &, JudgedRun);
 
