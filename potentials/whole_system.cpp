@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -27,8 +28,23 @@ std::vector<T> permuted(const std::vector<T>& rows, const std::vector<std::int64
     return result;
 }
 
-/// `seed` 0: as they are.
-EdgeList in_order(EdgeList edges, std::uint64_t seed) {
+double largest_magnitude(const std::vector<double>& values) {
+    double largest = 0;
+    for (const double value : values) largest = std::max(largest, std::fabs(value));
+    return largest;
+}
+
+/// What any other way to compute edge vectors from the positions does to them, through other images
+/// or an origin elsewhere: coordinates of atom and image have the last bit of their size.
+void round_otherwise(std::vector<double>& vectors, double coordinate, std::uint64_t seed) {
+    const double size = std::numeric_limits<double>::epsilon() * coordinate;
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<double> rounding(-size, size);
+    for (double& component : vectors) component += rounding(random);
+}
+
+/// `seed` 0: as they are; else in another order, with vectors that are rounded otherwise.
+EdgeList in_order(const WholeSystem& system, EdgeList edges, std::uint64_t seed) {
     if (seed == 0) return edges;
     std::vector<std::int64_t> order(edges.size());
     std::iota(order.begin(), order.end(), 0);
@@ -38,6 +54,8 @@ EdgeList in_order(EdgeList edges, std::uint64_t seed) {
     edges.vector = permuted(edges.vector, order, 3);
     edges.cell_shift = permuted(edges.cell_shift, order, 3);
     edges.shift = permuted(edges.shift, order, 3);
+    round_otherwise(edges.vector,
+                    largest_magnitude(system.positions) + largest_magnitude(edges.shift), seed);
     return edges;
 }
 
@@ -110,7 +128,7 @@ WholeEvaluation evaluate_whole(Session& session, const WholeSystem& system,
 
 WholeEvaluation evaluate_with_edges(Session& session, const WholeSystem& system,
                                     const EdgeList& given, std::uint64_t edge_order) {
-    const auto edges = in_order(given, edge_order);
+    const auto edges = in_order(system, given, edge_order);
     const auto evaluation = session.evaluate_undecomposed(folded_graph(system, edges));
 
     WholeEvaluation whole;
@@ -132,7 +150,7 @@ WholeEvaluation evaluate_with_edges(Session& session, const WholeSystem& system,
 
 std::vector<double> energies_with_edges(Session& session, const WholeSystem& system,
                                         const EdgeList& edges, std::uint64_t edge_order) {
-    const auto ordered = in_order(edges, edge_order);
+    const auto ordered = in_order(system, edges, edge_order);
     return session.undecomposed_energies(folded_graph(system, ordered)).atomic_energies;
 }
 

@@ -55,8 +55,8 @@ struct WholeEvaluation {
 };
 
 /// Evaluate the archive without the distribution pass, one row an atom, with the independent
-/// neighbor_search(). `edge_order`: 0 keeps the edges in order; other values shuffle them, which
-/// changes the result by rounding only. Not collective. Throws ModelError.
+/// neighbor_search(). `edge_order`: 0 keeps the edges in order; other values shuffle them and round
+/// their vectors otherwise: the result changes by rounding only. Not collective. Throws ModelError.
 WholeEvaluation evaluate_whole(Session& session, const WholeSystem& system,
                                std::uint64_t edge_order = 0);
 

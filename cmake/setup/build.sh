@@ -4,12 +4,16 @@
 # A translation unit that includes torch needs about this much memory while it is compiled.
 nvalchemi_megabytes_per_job=2500
 
-# nvalchemi_free_megabytes: print what the system, and the control group if it sets a limit, leave free.
+# nvalchemi_free_megabytes: print what the system, and the control group if it sets a limit, leave free. Files that
+# are kept in memory count as used there, but give way.
 nvalchemi_free_megabytes() {
-    local free limit used
+    local free limit used files
     free=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
     limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null || echo max)
     used=$(cat /sys/fs/cgroup/memory.current 2>/dev/null || echo 0)
+    files=$(awk '/^(in)?active_file / { sum += $2 } END { printf "%.0f", sum }' /sys/fs/cgroup/memory.stat \
+        2>/dev/null || true)
+    used=$((used - ${files:-0}))
     if [ "${limit}" != max ] && [ "$(((limit - used) / 1048576))" -lt "${free}" ]; then
         free=$(((limit - used) / 1048576))
     fi
@@ -19,7 +23,8 @@ nvalchemi_free_megabytes() {
 # nvalchemi_jobs: print the number of parallel compilations: one per core, as far as memory reaches.
 nvalchemi_jobs() {
     local jobs by_memory
-    jobs=$(nproc)
+    # nproc would take OMP_NUM_THREADS, which is of LibTorch and LAMMPS, for the number of cores
+    jobs=$(unset OMP_NUM_THREADS OMP_THREAD_LIMIT && nproc)
     by_memory=$(($(nvalchemi_free_megabytes) / nvalchemi_megabytes_per_job))
     [ "${by_memory}" -ge "${jobs}" ] || jobs=${by_memory}
     [ "${jobs}" -ge 1 ] || jobs=1
@@ -48,7 +53,7 @@ nvalchemi_configure_and_compile() {
     local jobs
     jobs=$(nvalchemi_jobs)
     nvalchemi_configure "$@"
-    nvalchemi_say "compiling with ${jobs} parallel jobs in ${NVALCHEMI_BUILD_DIR}"
+    nvalchemi_say "compiling with ${jobs} parallel job$([ "${jobs}" = 1 ] || echo s) in ${NVALCHEMI_BUILD_DIR}"
     cmake --build "${NVALCHEMI_BUILD_DIR}" --parallel "${jobs}" || nvalchemi_fail \
         "the build did not succeed (the compiler's message stands above)" \
         "If the compiler was killed, memory ran out: try NVALCHEMI_JOBS=1."

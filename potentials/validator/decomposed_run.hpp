@@ -59,7 +59,7 @@ enum class Blame {
     Spec,     ///< parts that are played in one process fail as well
     Run,      ///< they pass: the exchange, its plan or the neighbours of the run
     Both,     ///< they fail, and the run's own exchange or neighbours are wrong too
-    Unknown,  ///< the parts could not be played
+    Unknown,  ///< the parts could not be played, or nothing was compared
 };
 
 /// What a comparison of a real run found. Atoms are named by their ids.
@@ -86,6 +86,8 @@ struct DecomposedRun {
     bool numbers_agree() const;
     /// Numbers, neighbours and exchange.
     bool passed() const;
+    /// Nothing differs, but no energy and no force of a sampled run was compared.
+    bool is_undecided() const { return sampled && passed() && !sampled->has_reference(); }
 };
 
 const char* name_of(Blame blame);

@@ -160,9 +160,8 @@ Found missing_scatter_outputs(const ModelCard&, const AttemptEvidence& e) {
 
 bool has_scatter_outputs(const OpAdapter* adapter) {
     return adapter != nullptr &&
-           std::any_of(
-               adapter->output_transforms.begin(), adapter->output_transforms.end(),
-               [](const auto& entry) { return entry.second.kind == Kind::ScatterOutputs; });
+           std::any_of(adapter->output_transforms.begin(), adapter->output_transforms.end(),
+                       [](const auto& entry) { return entry.second.kind == Kind::ScatterOutputs; });
 }
 
 /// The operator with scatter_outputs that a halo_correct follows, "" if it follows none; it may be

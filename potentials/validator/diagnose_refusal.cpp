@@ -197,9 +197,8 @@ MLIPSpec without_other_models(const AttemptEvidence& e) {
     return edited(e.attempt.spec, [&](MLIPSpec& s) {
         std::erase_if(s.distribution.third_party_helpers,
                       [&](const auto& helper) { return is_of_another_model(e, helper); });
-        std::erase_if(s.distribution.custom_ops, [](const auto& adapter) {
-            return !is_registered_operator(adapter.op);
-        });
+        std::erase_if(s.distribution.custom_ops,
+                      [](const auto& adapter) { return !is_registered_operator(adapter.op); });
     });
 }
 

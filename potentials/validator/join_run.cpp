@@ -137,6 +137,13 @@ std::string action_of_sampled(const DecomposedRun& run, const std::vector<Diagno
     if (!run.failure.empty())
         return "The run could not be compared: " + run.failure +
                ". To look at the spec apart from this run" + rest + ".";
+    if (run.is_undecided())
+        return "The exchanges are right, but no energies of atoms were compared (" +
+               sampled.energies.not_compared + ") and no single forces (" +
+               sampled.forces.not_compared +
+               "): this proves the run neither right nor wrong. Compare a smaller cell of the same "
+               "material with fix nvalchemi/validate and mode gathered, or " +
+               kSmallerCell + ".";
     if (run.blame == Blame::Run)
         return "Do not change the spec: the exchange of this run is wrong. " +
                (found.empty() ? run.plan.failure : found[0].advice);
@@ -206,7 +213,11 @@ TraceReport report_of_sampled_run(const ValidationRequest& request, const ModelC
             std::move(more.begin(), more.end(), std::back_inserter(report.diagnostics));
         }
     }
-    run.blame = passed ? Blame::Nothing : !run.plan.good ? Blame::Run : Blame::Unknown;
+    const bool undecided = run.is_undecided();
+    run.blame = undecided        ? Blame::Unknown
+                : passed         ? Blame::Nothing
+                : !run.plan.good ? Blame::Run
+                                 : Blame::Unknown;
 
     Attempt& attempt = report.attempts[0];
     attempt.rationale = "the spec of the run, where the run was sampled";
@@ -216,6 +227,10 @@ TraceReport report_of_sampled_run(const ValidationRequest& request, const ModelC
         attempt.quantities = run.quantities;
         attempt.score = score_of(run.quantities);
         if (!run.plan.good) attempt.message = "the exchange of the run is wrong";
+        if (undecided) {
+            attempt.verdict = Verdict::Refused;
+            attempt.message = "no energies of atoms and no single forces were compared";
+        }
     }
     AttemptEvidence& evidence = report.evidence;
     evidence.attempt = attempt;
@@ -227,7 +242,7 @@ TraceReport report_of_sampled_run(const ValidationRequest& request, const ModelC
 
     const double none = std::numeric_limits<double>::quiet_NaN();
     report.noise = {none, sampled.energies.noise, sampled.forces.noise, none};
-    report.ok = passed;
+    report.ok = passed && !undecided;
     report.next_action = action_of_sampled(run, report.diagnostics);
     report.atoms = sampled.natoms;
     for (const auto& part : run.health.parts) report.edges += part.edges;

@@ -72,6 +72,9 @@ struct SampledRun {
     double slope_difference() const;
     bool slope_passed() const { return !no_slope.empty() || slope_difference() <= slope_tolerance; }
     bool numbers_agree() const { return energies.passed() && forces.passed() && slope_passed(); }
+    /// Whether the archive was asked for any energy or force. Without, a run can be wrong by any
+    /// amount although nothing disagrees: wrong energies have their own slopes.
+    bool has_reference() const { return energies.compared() || forces.compared(); }
     /// After a failure: say of what was not reached that it was not compared.
     void mark_unreached();
     /// At 95 % confidence fewer of all atoms are wrong if no sampled one is.

@@ -110,8 +110,7 @@ void conclude(const ValidationRequest& request, SpecTrial& trial, Repair repair,
     report.proposed_patch = patch_to(request, repair.tried[0].attempt.spec, best.spec);
     report.ok = given_passed || (repaired && request.autofix == AutoFix::Apply);
     if (repaired && request.autofix == AutoFix::Apply)
-        report.fix_applied =
-            meant_passed ? "canonical_form" : rules_of(repair.tried, repair.best);
+        report.fix_applied = meant_passed ? "canonical_form" : rules_of(repair.tried, repair.best);
     report.diagnostics = diagnose(trial.card(), repair.tried[0]);
     if (meant_passed && repaired) report.diagnostics.push_back(text_refused(request, best.spec));
     if (report.finite_differences)

@@ -57,7 +57,7 @@ json to_json(const std::vector<Deviation>& quantities) {
                         {"tolerance", number(quantity.tolerance)},
                         {"worst_atom", worst},
                         {"worst_rank", rank},
-                        {"passed", quantity.passed()}});
+                        {"passed", quantity.compared ? json(quantity.passed()) : json(nullptr)}});
     }
     return list;
 }
@@ -304,7 +304,7 @@ json run_json(const DecomposedRun& run) {
     json document = {{"label", run.label},
                      {"step", run.step},
                      {"ranks", run.ranks},
-                     {"passed", run.passed()},
+                     {"passed", run.is_undecided() ? json(nullptr) : json(run.passed())},
                      {"blame", name_of(run.blame)},
                      {"failure", run.failure},
                      {"same_parts", run.sampled ? json(nullptr) : json(run.same_parts)},

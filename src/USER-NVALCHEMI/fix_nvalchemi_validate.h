@@ -38,6 +38,7 @@ class FixNvalchemiValidate : public Fix {
   void post_force(int) override;
   void min_pre_force(int) override;
   void min_post_force(int) override;
+  void post_run() override;
   double compute_vector(int) override;
 
   // the force errors travel with their atoms
@@ -55,7 +56,7 @@ class FixNvalchemiValidate : public Fix {
   enum Figure {
     DIFFERENCE = 0,     // energy, atomic energies, forces, stress
     TOLERANCE = 4,      // the same
-    PASSED = 8,         // 1 or 0
+    PASSED = 8,         // 1 or 0; -1: neither is proved
     WORST_RATIO = 9,    // largest difference / tolerance of all comparisons so far
     ATOMS = 10,
     SECONDS = 11,
@@ -68,6 +69,8 @@ class FixNvalchemiValidate : public Fix {
     FIGURES = 18
   };
 
+  static constexpr int COLUMNS = 4;    // dfx dfy dfz |df|
+
   struct Impl;    // keeps the reference and its options
   std::unique_ptr<Impl> impl;
 
@@ -77,6 +80,7 @@ class FixNvalchemiValidate : public Fix {
   bigint compared_step;    // step of the latest comparison
   bool due;                // the evaluation to come is compared
 
+  void refuse_shared_report() const;
   void find_pair();
   int count_instances(const char *style) const;
   bool is_due();

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -25,6 +26,14 @@ using nvalchemi::DecomposedRun;
 
 namespace {
 
+constexpr const char *CHECK_ITS_FOLDER = "check that its folder exists";
+
+[[noreturn]] void refuse_file(const std::string &path, const char *remedy)
+{
+  throw std::runtime_error("keyword report: " + path + " cannot be written (" +
+                           std::strerror(errno) + "); " + remedy);
+}
+
 void write_file(const std::string &path, const std::string &text)
 {
   errno = 0;
@@ -33,10 +42,8 @@ void write_file(const std::string &path, const std::string &text)
   file << text;
   file.close();
   if (!file)
-    throw std::runtime_error("keyword report: " + path + " cannot be written (" +
-                             std::strerror(errno) + "); " +
-                             (opened ? "what is there is not complete. Make room for it"
-                                     : "check that its folder exists"));
+    refuse_file(path,
+                opened ? "what is there is not complete. Make room for it" : CHECK_ITS_FOLDER);
 }
 
 // run minus reference
@@ -75,6 +82,20 @@ void name_atoms(const GatheredSystem &gathered, DecomposedRun &run)
 
 }    // namespace
 
+/* ----------------------------------------------------------------------
+   what a file of that name holds stays; one that was not there is not left
+------------------------------------------------------------------------- */
+
+void RunJudge::try_report() const
+{
+  const std::string path = nvalchemi::report_file(options_.report, 0);
+  if (path.empty()) return;
+  const bool existed = std::ifstream(path).is_open();
+  errno = 0;
+  if (!std::ofstream(path, std::ios::app).is_open()) refuse_file(path, CHECK_ITS_FOLDER);
+  if (!existed) std::remove(path.c_str());
+}
+
 /* ---------------------------------------------------------------------- */
 
 Judgement RunJudge::judge(PairNvalchemi *pair, const GatheredSystem &gathered, JudgedRun judged)
@@ -104,7 +125,7 @@ Judgement RunJudge::judge(PairNvalchemi *pair, const GatheredSystem &gathered, J
   try {
     if (is_reported(judged)) next = report(pair, gathered, judged, judgement);
   } catch (const std::exception &reason) {
-    judgement.failure += (judgement.failure.empty() ? "" : "; ") + std::string(reason.what());
+    judgement.trouble = reason.what();
   }
   if (judgement.verdict.passed()) return judgement;
   if (next.empty() && explained_step_ >= 0)
@@ -259,8 +280,9 @@ Judgement RunJudge::judge(PairNvalchemi *pair, const SampledVerdict &verdict, Ju
   try {
     if (is_reported(judged)) next = report(pair, gathered, judged, judgement.page);
   } catch (const std::exception &reason) {
-    judgement.failure += (judgement.failure.empty() ? "" : "; ") + std::string(reason.what());
+    judgement.trouble = reason.what();
   }
+  if (judgement.verdict.undecided) judgement.text = describe_undecided(verdict);
   if (verdict.passed()) return judgement;
   if (next.empty() && explained_step_ >= 0)
     next = "see what was said of step " + std::to_string(explained_step_);

@@ -166,7 +166,11 @@ std::string hint_at_graph_parallel(MPI_Comm comm, const RowCounts &mine, const M
   const double owned = nprocs * spread_over_ranks(comm, mine.owned).mean;
   const double halo = nprocs * spread_over_ranks(comm, mine.halo).mean;
   const double others = (nprocs - 1) * owned;
-  const bool can = card.distribution().distribution.policy.has_halo() &&
+  const auto &spec = card.distribution();
+  // adapters say what a halo needs; what they would be in whole blocks is the author's to say
+  const bool adapted =
+      !spec.distribution.custom_ops.empty() || !spec.distribution.third_party_helpers.empty();
+  const bool can = spec.distribution.policy.has_halo() && !adapted &&
                    card.rows == RowMode::Folded && exchanges > 0;
   if (!can || nprocs == 1 || halo < NEARLY_ALL * others) return {};
   return format(

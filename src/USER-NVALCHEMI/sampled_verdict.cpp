@@ -90,6 +90,7 @@ ValidationVerdict SampledVerdict::figures() const
   verdict.natoms = energies.atoms;
   verdict.seconds = seconds;
   verdict.exchange_good = plan.good ? 1 : 0;
+  verdict.undecided = passed() && !has_reference() ? 1 : 0;
   const auto copy = [&](int k, const SampledQuantity &quantity) {
     verdict.compared[k] = quantity.not_compared.empty();
     verdict.difference[k] = verdict.compared[k] ? quantity.difference : -1.0;
@@ -168,4 +169,16 @@ std::string LAMMPS_NS::describe_sampled_differences(const SampledVerdict &verdic
   text.back() = ';';
   return text + " do not use these numbers, or give the difference that you accept with keyword "
                 "tolerance or absolute";
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string LAMMPS_NS::describe_undecided(const SampledVerdict &verdict)
+{
+  return fmt::format(
+      "this comparison proves the run neither right nor wrong: no energies of atoms were compared "
+      "({}) and no single forces ({}), and exchanges and slope are right for a wrong spec, too. "
+      "Compare a smaller cell of the same material with mode gathered, or run nvalchemi-validate "
+      "on it",
+      verdict.energies.not_compared, verdict.forces.not_compared);
 }

@@ -44,6 +44,10 @@ std::string sampled_report(const SampledVerdict &, const std::string &label, big
 
 std::string describe_sampled_differences(const SampledVerdict &);
 
+// why nothing is proved where no energy and no force was compared, and what to do
+
+std::string describe_undecided(const SampledVerdict &);
+
 }    // namespace LAMMPS_NS
 
 #endif

@@ -27,6 +27,13 @@ const char *unit_name(int k, bool has_volume)
   return names[k];
 }
 
+// NaN counts as larger than any number
+
+double larger_ratio(double worst, double ratio)
+{
+  return std::isnan(worst) || ratio <= worst ? worst : ratio;
+}
+
 /* ---------------------------------------------------------------------- */
 
 std::string describe_numbers(const ValidationVerdict &verdict, const nvalchemi::DecomposedRun &run)
@@ -99,6 +106,49 @@ bool ValidationVerdict::numbers_agree() const
   for (int k = 0; k < QUANTITIES; k++)
     if (!passed(k)) return false;
   return outputs_wrong == 0;
+}
+
+/* ---------------------------------------------------------------------- */
+
+double ValidationVerdict::worst_ratio() const
+{
+  double worst = outputs > 0 ? output_ratio : -1.0;
+  for (int k = 0; k < QUANTITIES; k++) {
+    if (!compared[k]) continue;
+    const double ratio = difference[k] == 0.0 ? 0.0 : difference[k] / tolerance[k];
+    worst = larger_ratio(worst, ratio);
+  }
+  return worst;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void ComparisonTally::add(const ValidationVerdict &verdict)
+{
+  comparisons++;
+  if (verdict.failed()) failed++;
+  if (verdict.undecided) undecided++;
+  worst = larger_ratio(worst, verdict.worst_ratio());
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string LAMMPS_NS::describe_tally(const ComparisonTally &tally, const std::string &fix_id)
+{
+  const bigint count = tally.comparisons;
+  auto text =
+      fmt::format("nvalchemi: fix {}: {} comparison{}, ", fix_id, count, count == 1 ? "" : "s");
+  if (tally.failed > 0)
+    text += fmt::format("{} of {} failed", tally.failed, count);
+  else if (tally.undecided == 0)
+    text += count == 1 ? "passed" : "all passed";
+  else
+    text += "none failed";
+  if (tally.undecided > 0)
+    text += fmt::format(", {} proved the run neither right nor wrong", tally.undecided);
+  if (tally.worst >= 0.0 || std::isnan(tally.worst))
+    text += fmt::format(", worst {:.2g} of a tolerance", tally.worst);
+  return text;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -195,5 +245,7 @@ std::string LAMMPS_NS::describe_differences(const ValidationVerdict &verdict,
     text = describe_numbers(verdict, run) + (run.errors ? describe_errors(*run.errors) : "");
   if (!verdict.complete) text += describe_neighbors(run.completeness);
   if (!verdict.exchange_good) text += " the exchange is wrong: " + run.plan.first + ";";
+  if (verdict.numbers_agree() && verdict.complete && verdict.exchange_good)
+    return text + " this run is right, but the spec would be wrong on more ranks";
   return text + " do not use these numbers";
 }

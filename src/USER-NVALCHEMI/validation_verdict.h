@@ -33,6 +33,7 @@ struct ValidationVerdict {
   int complete = 1;      // every atom has its neighbours, once
   int exchange_good = 1;
   int parts_failed = 0;    // parts that were played in one process differ
+  int undecided = 0;       // nothing differs, but no energy and no force was compared
 
   // of the further outputs that the model declares: how many, how many differ, and the largest
   // difference divided by its tolerance (-1: none was compared)
@@ -42,7 +43,12 @@ struct ValidationVerdict {
 
   bool passed(int k) const { return !compared[k] || difference[k] <= tolerance[k]; }
   bool numbers_agree() const;
-  bool passed() const { return numbers_agree() && complete && exchange_good && !parts_failed; }
+  bool failed() const { return !numbers_agree() || !complete || !exchange_good || parts_failed; }
+  bool passed() const { return !failed() && !undecided; }
+
+  // largest difference divided by its tolerance, NaN if one is; -1: nothing was compared
+
+  double worst_ratio() const;
 };
 
 static_assert(std::is_trivially_copyable_v<ValidationVerdict>);
@@ -50,6 +56,19 @@ static_assert(std::is_trivially_copyable_v<ValidationVerdict>);
 // the run's quantities still name atoms by their place among the gathered ones
 
 ValidationVerdict make_verdict(const GatheredSystem &, const nvalchemi::DecomposedRun &);
+
+// the comparisons of a run
+
+struct ComparisonTally {
+  bigint comparisons = 0, failed = 0, undecided = 0;
+  double worst = -1.0;    // of worst_ratio()
+
+  void add(const ValidationVerdict &);
+};
+
+// one line without an end
+
+std::string describe_tally(const ComparisonTally &, const std::string &fix_id);
 
 // the table of the log; `further`: the rows of further outputs
 

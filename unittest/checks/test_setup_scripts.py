@@ -387,6 +387,15 @@ class Console(SetupScripts):
         self.assertEqual((result.returncode, "reached" in result.stdout), (1, False))
         self.assertLess(time.monotonic() - began, 30)
 
+    def test_jobs_follow_cores_and_not_openmp_threads(self):
+        self.program("nproc", 'echo "${OMP_NUM_THREADS:-6}"')
+        count = "nvalchemi_free_megabytes() { echo ${free}; }; free=99000; nvalchemi_jobs"
+        for extra in ({}, {"OMP_NUM_THREADS": "1"}, {"OMP_NUM_THREADS": "12"}):
+            self.assertEqual(self.run_script(count, **extra).stdout.split()[-1], "6")
+        few = self.run_script(count.replace("99000", "5200"))
+        self.assertEqual(few.stdout.split()[-1], "2")
+        self.assertEqual(self.run_script(count, NVALCHEMI_JOBS="3").stdout.split()[-1], "3")
+
     def test_cache_folder_follows_the_user(self):
         script = "nvalchemi_cache_dir"
         own = self.run_script(script).stdout.strip()

@@ -6,7 +6,9 @@ import re
 import scripted
 from simulation import read_thermo
 from suite import (
+    LONG,
     ValidateTest,
+    find_model,
     main,
     model,
     models,
@@ -135,6 +137,21 @@ class Validate(ValidateTest):
             "model: the exchange is wrong: rank 0: halo row 0",
         )
 
+    def test_no_relative_tolerance_is_below_rounding(self):
+        archives = models(*(() if LONG else ("mace_rand_f64", "nequip_rand_f64_energy")))
+        scripted_ones = [find_model(name) for name in ("TWO_LAYERS", "SENDER_SCATTER")]
+        for archive in (self.toy, *scripted_ones, *archives):
+            for ranks in (1, 2, 3):
+                with self.subTest(model=archive.name, ranks=ranks):
+                    run = self.run_fix("tolerance 1e-18", ranks=ranks, archive=archive)
+                    self.assertNotIn("DIFFERENT", run.require_success().log)
+
+    def test_a_fault_is_above_rounding(self):
+        for fault in ("drop_forward", "round_rows"):
+            run = self.run_fix("tolerance 1e-18", environment={"NVALCHEMI_FAULT": fault})
+            self.assertNotEqual(run.status, 0)
+            self.assertRegex(run.log, r"(?m)^  forces .* DIFFERENT$")
+
     def test_tolerance_below_rounding_fails(self):
         for words in ("absolute 1e-300 1e-300 1e-300 1e-300", "absolute 1 1 0 1"):
             run = self.run_fix(words, ranks=3)
@@ -250,12 +267,38 @@ class Validate(ValidateTest):
                 self.assertNotEqual(run.status, 0)
                 self.assertIn(text, one_line(run.message))
 
+    def test_a_report_is_tried_when_the_fix_is_read(self):
+        (self.folder / "folder.json").mkdir()
+        for name, reason in (("none/r.json", "No such file"), ("folder.json", "Is a directory")):
+            run = self.run_fix(f"report {name}")
+            self.assertNotEqual(run.status, 0)
+            self.assertIn(f"keyword report: {name} cannot be written ({reason}", run.message)
+            self.assertNotIn("Validation by", run.log)
+        # what is there stays until there is a report, and nothing is left of a trial
+        (self.folder / "old.json").write_text("kept")
+        lines = ("fix tried all nvalchemi/validate report old.json", "unfix tried", "run 0")
+        self.run_fix("report step.*.json", lines, ranks=2).require_success()
+        self.assertEqual((self.folder / "old.json").read_text(), "kept")
+        self.assertEqual([p.name for p in self.folder.glob("step*")], ["step.0.json"])
+
     def test_a_group_without_atoms_is_refused(self):
         run = self.run_fix(
             "", ["group nobody empty", "fix other nobody nvalchemi/validate", "run 0"]
         )
         self.assertNotEqual(run.status, 0)
         self.assertIn("got group nobody with none of the pair style's atoms", one_line(run.message))
+
+    def test_a_group_that_becomes_empty_is_warned_of(self):
+        lines = [
+            "group few id 1:2",
+            "fix few few nvalchemi/validate every 1",
+            "fix move all nve",
+            "run 1",
+            "group few clear",
+            "run 1 pre no",
+        ]
+        run = self.run_fix("", lines).require_success()
+        self.assertIn("group few has none of the pair style's atoms left", one_line(run.output))
 
     def run_without_ids(self):
         return self.run_input(

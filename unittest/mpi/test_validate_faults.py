@@ -120,7 +120,7 @@ class RunFaults(ReportTest):
                 self.assertEqual(found["blame"], "run")
                 self.assertEqual(said[0]["symptom"], planted.symptom)
                 self.assertEqual(report["attempts"][0]["verdict"], "passed")
-                differs = any(not quantity["passed"] for quantity in found["quantities"])
+                differs = any(quantity["passed"] is False for quantity in found["quantities"])
                 if name == planted.archives[0]:
                     self.assertEqual(differs, planted.numbers)
                 text = "differs from" if differs else "is not sound, although its numbers"

@@ -164,9 +164,11 @@ class WrongSpecTest(ReportTest):
         self.transformer = Model("graph_transformer", str(archive), 5.0, 4, None)
         self.structure = self.transformer.case("nacl64")[0]
 
-    def run_spec(self, words, ranks=2, spec=WRONG):
+    def run_spec(self, words, ranks=2, spec=WRONG, lines=("run 0",)):
         arguments = f"ops {self.folder / LIBRARY} spec {self.folder / spec} selftest no"
-        return self.run_fix(words, ranks=ranks, archive=self.transformer, pair_arguments=arguments)
+        return self.run_fix(
+            words, lines, ranks=ranks, archive=self.transformer, pair_arguments=arguments
+        )
 
 
 class WrongSpec(WrongSpecTest):
@@ -207,7 +209,7 @@ class WrongSpec(WrongSpecTest):
         )
         self.fails(run, "Next: Do not change the spec")
         report = self.report()
-        failed = [q["name"] for q in report["run"]["quantities"] if not q["passed"]]
+        failed = [q["name"] for q in report["run"]["quantities"] if q["passed"] is False]
         self.assertEqual(failed, ["output electronegativity"])
         self.assertEqual(report["diagnostics"][0]["symptom"], "run_differs_from_parts")
 
@@ -222,14 +224,20 @@ class WrongSpec(WrongSpecTest):
         self.fails(
             run,
             "agrees with the undecomposed model, but the parts that were played in one process "
-            "do not",
+            "do not; this run is right, but the spec would be wrong on more ranks. Next",
             "This run is right, but 3 virtual ranks, played in one process, are not",
         )
+        self.assertNotIn("do not use these numbers", one_line(run.message))
         report = self.report()
         self.assertEqual((report["ranks"], report["run"]["ranks"]), (3, 1))
         self.assertEqual(report["run"]["blame"], "spec")
         self.assertTrue(report["run"]["passed"])
         self.assertFalse(report["run"]["same_parts"])
+
+    def test_another_policy_is_not_proposed_for_a_spec_with_adapters(self):
+        by_hand = TRANSFORMER / "graph_transformer.spec.json"
+        self.assertNotIn("hint:", self.run_spec("", spec=by_hand).require_success().log)
+        self.assertIn("hint: halo rows are", self.run_fix("").require_success().log)
 
     def test_both_can_be_to_blame(self):
         arguments = f"ops {self.folder / LIBRARY} spec {self.folder / WRONG} selftest no"
@@ -241,6 +249,32 @@ class WrongSpec(WrongSpecTest):
         )
         self.fails(run, "The run's own exchange or neighbours are wrong, and the spec too")
         self.assertEqual(self.report()["run"]["blame"], "both")
+
+
+class Summary(ReportTest):
+    """The line at the end of a run."""
+
+    def lines(self, run):
+        return re.findall(r"(?m)^nvalchemi: fix check: (.*)$", run.require_success().log)
+
+    def test_counts_the_comparisons_of_each_run(self):
+        run = self.run_fix("every 2", ["fix move all nve", "run 5", "run 0", "minimize 0 0 1 1"])
+        several, one, of_minimization = self.lines(run)
+        self.assertRegex(several, r"^3 comparisons, all passed, worst \S+ of a tolerance$")
+        self.assertTrue(0 < float(several.split()[4]) < 1)
+        self.assertRegex(one, r"^1 comparison, passed, worst \S+ of a tolerance$")
+        self.assertRegex(of_minimization, "^[12] comparisons?, (all )?passed, worst")
+
+    def test_counts_failures_and_is_silent_without_comparisons(self):
+        lines = ["fix move all nve", "run 1", "run 1 pre no"]
+        run = self.run_fix("every 0 on_failure warn", lines, fault="drop_forward")
+        (failed,) = self.lines(run)
+        self.assertRegex(failed, r"^1 comparison, 1 of 1 failed, worst \S+ of a tolerance$")
+        self.assertGreater(float(failed.split()[7]), 1)
+        (failed,) = self.lines(
+            self.run_fix("every 1 on_failure warn", lines[:2], fault="drop_forward")
+        )
+        self.assertIn("2 comparisons, 2 of 2 failed", failed)
 
 
 class Moments(ReportTest):
@@ -368,6 +402,36 @@ class Failure(ReportTest):
         report = self.report()
         self.assertEqual(report["attempts"][0]["verdict"], "refused")
         self.assertIn("planted failure", report["run"]["failure"])
+
+
+class Files(ReportTest):
+    """What becomes of a report whose file is in the way."""
+
+    def test_a_disk_that_is_full_does_not_hide_the_result(self):
+        (self.folder / "full.json").symlink_to("/dev/full")
+        run = self.run_fix("report full.json").require_success()
+        self.assertIn("full.json cannot be written (No space left on device)", one_line(run.output))
+        self.assertNotIn("DIFFERENT", run.log)
+        run = self.run_fix("report full.json", fault="drop_forward")
+        self.assertNotEqual(run.status, 0)
+        self.assertIn("differs from the undecomposed model", one_line(run.message))
+        self.assertIn("full.json cannot be written", one_line(run.output))
+
+    def test_two_fixes_do_not_share_one(self):
+        lines = ["fix other all nvalchemi/validate report same.json", "run 0"]
+        run = self.run_fix("report same.json", lines)
+        self.assertNotEqual(run.status, 0)
+        self.assertIn("got same.json for fix check and for fix other", one_line(run.message))
+
+    def test_each_fix_reports_an_evaluation_that_fails(self):
+        archive = scripted_model("throws_one_layer", scripted.THROWS_FOR_CLOSE_PAIRS, None)
+        self.structure = two_molecules(1.2)
+        lines = ["fix other all nvalchemi/validate report other.json", "run 0"]
+        run = self.run_fix("report check.json", lines, archive=archive, processors="2 1 1")
+        self.fails(run, "rank 1: .*index")
+        for name in ("check.json", "other.json"):
+            report = json.loads((self.folder / name).read_text())
+            self.assertFalse(report["ok"], name)
 
 
 class Picture(ReportTest):

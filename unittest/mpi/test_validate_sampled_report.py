@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import scripted
 from installation import find_build_file
-from simulation import vectors
+from simulation import read_thermo, vectors
 from suite import cluster, find_model, main, one_line, scripted_model
 from test_rank_failure import two_molecules
 from test_validate_report import EXAMPLES, ReportTest, WrongSpecTest
@@ -53,7 +53,7 @@ class SampledReportTest(ReportTest):
         self.check_spec(report["spec"])
         self.assertEqual(len(report["attempts"]), 1)
         self.assertEqual(report["attempts"][0]["spec"], report["spec"])
-        self.assertEqual(report["ok"], report["run"]["passed"])
+        self.assertEqual(report["ok"], report["run"]["passed"] is True)
         self.assertIsNone(report["run"]["same_parts"])
         self.assertIsNone(report["run"]["completeness"]["complete"])
         return report
@@ -220,17 +220,46 @@ class Failing(SampledReportTest):
     def test_a_report_that_cannot_be_written_is_an_error(self):
         run = self.run_fix(QUICK.replace("check.json", "none/check.json"))
         self.fails(run, "keyword report: none/check.json cannot be written .*its folder exists")
+        self.assertNotIn("nvalchemi: model", run.log)  # before any evaluation
 
 
 class WrongSpec(WrongSpecTest, SampledReportTest):
     def test_of_a_model_without_finite_reach_is_not_seen_and_the_report_says_so(self):
-        self.run_spec("mode sampled report check.json").require_success()
-        report = self.read()
-        self.assertIn(
-            "The exchanges are right, but no energies of atoms were compared",
-            report["next_action"],
+        lines = ("thermo_style custom step f_check[9]", "run 0")
+        run = self.run_spec("mode sampled report check.json", lines=lines).require_success()
+        self.assertRegex(
+            one_line(run.output),
+            r"WARNING: fix nvalchemi/validate: step 0: this comparison proves the run neither "
+            r"right nor wrong: no energies of atoms were compared \(the model sums over the whole "
+            r"system.*\) and no single forces \(.*\), .*Compare a smaller cell of the same "
+            r"material with mode gathered, or run nvalchemi-validate on it",
         )
-        self.assertIn("run nvalchemi-validate on a smaller cell", report["next_action"])
+        self.assertEqual(read_thermo(run.log)[0]["f_check[9]"][0], -1)
+        self.assertIn(
+            "fix check: 1 comparison, none failed, 1 proved the run neither right nor wrong",
+            run.log,
+        )
+        report = self.read()
+        self.assertIs(report["ok"], False)
+        self.assertIsNone(report["run"]["passed"])
+        self.assertEqual(report["run"]["blame"], "unknown")
+        self.assertEqual(report["attempts"][0]["verdict"], "refused")
+        for text in (
+            "The exchanges are right, but no energies of atoms were compared",
+            "this proves the run neither right nor wrong",
+            "mode gathered, or run nvalchemi-validate on a smaller cell",
+        ):
+            self.assertIn(text, report["next_action"])
+        # the same run is wrong, and says so where energies are compared
+        self.fails(self.run_spec("mode gathered"), "atomic energies by")
+
+    def test_is_told_once_a_set_up_and_not_of_runs_with_a_reference(self):
+        lines = ["fix move all nve", "run 2"]
+        run = self.run_spec("mode sampled every 1", lines=lines).require_success()
+        self.assertEqual(run.output.count("proves the run"), 1)
+        self.assertIn("3 comparisons, none failed, 3 proved the run neither", run.log)
+        run = self.run_fix("mode sampled sample 2 force_room 0").require_success()
+        self.assertNotIn("proves the run", run.output)
 
 
 class Stopped(SampledReportTest):

@@ -111,6 +111,16 @@ TEST(QuantitiesOf, SaysWhatASampleDoesNotCompare) {
     EXPECT_FALSE(quantities[4].passed());
 }
 
+TEST(HasReference, NeedsEnergiesOrForcesAndNotTheSlopeAlone) {
+    auto run = right_run();
+    EXPECT_TRUE(run.has_reference());
+    run.energies.not_compared = "no reach";
+    EXPECT_TRUE(run.has_reference());
+    run.forces.not_compared = "no reach";
+    EXPECT_FALSE(run.has_reference());
+    EXPECT_TRUE(run.numbers_agree());
+}
+
 TEST(WorstFirst, OrdersStrataByTheirBounds) {
     const auto strata = worst_first({{0, 1, 10, 10}, {1, 0, 100, 30}, {2, 0, 100, 3}});
 

@@ -132,9 +132,9 @@ TEST(ValidateInParts, KeepsTheRightOneOfTwoAdapters) {
 TEST(ValidateInParts, ReportsASpecThatAStrictReaderTakes) {
     // no spec is right for this network
     auto request = scripted_request(kLayer + "    h = h + 0.1 * h.max()\n" + kPush);
-    const auto twice = with_policy(
-        R"({"kind": "halo"})",
-        with_ops({adapter("push", "", ""), adapter("push", "", kScatter)}), "");
+    const auto twice =
+        with_policy(R"({"kind": "halo"})",
+                    with_ops({adapter("push", "", ""), adapter("push", "", kScatter)}), "");
     EXPECT_THROW(parse_mlip_spec(twice, "spec"), SpecError);
     request.session.spec = parse_mlip_spec(twice, "spec", "", {/*lenient=*/true, nullptr});
     request.autofix = AutoFix::Apply;

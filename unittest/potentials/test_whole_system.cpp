@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -93,6 +94,28 @@ TEST(EvaluateWhole, ShufflingEdgesChangesRoundingOnly) {
     for (std::size_t k = 0; k < first.forces.size(); ++k)
         EXPECT_NEAR(first.forces[k], second.forces[k], 1e-13);
     for (int k = 0; k < 9; ++k) EXPECT_NEAR(first.virial[k], second.virial[k], 1e-12);
+}
+
+TEST(EvaluateWhole, AnotherOrderRoundsEdgeVectorsAsFarFromTheOriginAsAtomsAre) {
+    // without, a model of one edge to each atom would show no noise at all
+    auto pair = four_atoms();
+    pair.species = {0, 1};
+    pair.positions = {1, 2, 3, 2.5, 3.25, 3};
+    for (bool& periodic : pair.periodic) periodic = false;
+    auto far = pair;
+    for (double& coordinate : far.positions) coordinate += 4096;
+    const auto change = [](const WholeSystem& system) {
+        const auto first = evaluate_whole(two_layers(), system);
+        const auto second = evaluate_whole(two_layers(), system, /*edge_order=*/1);
+        double largest = 0;
+        for (std::size_t k = 0; k < first.forces.size(); ++k)
+            largest = std::max(largest, std::fabs(first.forces[k] - second.forces[k]));
+        return largest;
+    };
+
+    EXPECT_LT(change(pair), 1e-14);
+    EXPECT_GT(change(far), 20 * change(pair));
+    EXPECT_LT(change(far), 1e-10);
 }
 
 TEST(EvaluateWhole, MeasuresTheTermsThatForcesAreSummedFrom) {
