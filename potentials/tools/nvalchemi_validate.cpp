@@ -97,22 +97,26 @@ void write_file(const std::string& path, const std::string& text) {
     if (!file) throw std::runtime_error(path + ": cannot be written");
 }
 
-/// What the strict reader refuses is read leniently if it is to be mended.
-nvalchemi::MLIPSpec read_spec(const std::string& path, bool is_to_be_mended) {
+/// What the strict reader refuses is read leniently if it is to be mended; the request keeps its
+/// text and the refusal.
+nvalchemi::MLIPSpec read_spec(const std::string& path, nvalchemi::ValidationRequest& request) {
     const auto text = nvalchemi::read_file(path);
     try {
         return nvalchemi::parse_mlip_spec(text, path);
     } catch (const nvalchemi::SpecError& refusal) {
-        if (!is_to_be_mended) throw;
+        if (request.autofix == AutoFix::No) throw;
+        request.refused_text = text;
+        request.refusal = refusal.what();
         std::cerr << "nvalchemi-validate: " << refusal.what()
                   << "; read as far as it is understood\n";
     }
     return nvalchemi::parse_mlip_spec(text, path, "", {/*lenient=*/true, nullptr});
 }
 
-nvalchemi::SessionOptions session_options(const Arguments& arguments, const std::string& archive) {
+nvalchemi::SessionOptions session_options(const Arguments& arguments,
+                                          nvalchemi::ValidationRequest& request) {
     auto options =
-        nvalchemi::options_with_card(archive, arguments["--archive"], arguments["--card"]);
+        nvalchemi::options_with_card(request.archive, arguments["--archive"], arguments["--card"]);
     options.device = arguments["--device"];
     options.operator_libraries = arguments.libraries;
     if (!arguments["--charge"].empty())
@@ -121,7 +125,7 @@ nvalchemi::SessionOptions session_options(const Arguments& arguments, const std:
     if (const auto* preset = nvalchemi::find_preset(spec))
         options.spec = *preset;
     else if (!spec.empty())
-        options.spec = read_spec(spec, arguments["--autofix"] != "no");
+        options.spec = read_spec(spec, request);
     return options;
 }
 
@@ -140,7 +144,7 @@ int validate(const Arguments& arguments) {
     request.finite_difference_atoms = arguments.count("--finite-differences", 0);
     nvalchemi::register_operators();
     request.archive = nvalchemi::read_file(arguments["--archive"]);
-    request.session = session_options(arguments, request.archive);
+    request.session = session_options(arguments, request);
     {
         auto options = request.session;
         options.distribute = false;

@@ -158,10 +158,33 @@ Found missing_scatter_outputs(const ModelCard&, const AttemptEvidence& e) {
                    std::move(edits));
 }
 
+bool has_scatter_outputs(const OpAdapter* adapter) {
+    return adapter != nullptr &&
+           std::any_of(adapter->output_transforms.begin(), adapter->output_transforms.end(),
+                       [](const auto& entry) { return entry.second.kind == Kind::ScatterOutputs; });
+}
+
+/// The operator with scatter_outputs that a halo_correct follows, "" if it follows none; it may be
+/// one of torch.
+std::string scattered_before(const AttemptEvidence& e, const LayerDivergence& d) {
+    for (std::size_t at = std::min(d.position, e.calls.size()); at-- > 0;)
+        if (e.calls[at].source == d.call.source &&
+            has_scatter_outputs(adapter_of(e.attempt.spec, e.calls[at].op)))
+            return e.calls[at].op;
+    return "";
+}
+
+void drop_if_empty(MLIPSpec& spec, const std::string& op) {
+    std::erase_if(spec.distribution.custom_ops, [&](const auto& adapter) {
+        return adapter.op == op && adapter.arg_transforms.empty() &&
+               adapter.output_transforms.empty();
+    });
+}
+
 Found superfluous_scatter_outputs(const ModelCard&, const AttemptEvidence& e) {
     const auto* d = divergence_of(e);
     if (d == nullptr || !is_sound(e) || d->call.op != "nvalchemi_lmp::halo_correct") return {};
-    const auto op = foreign_at(e, d->call.source);
+    const auto op = scattered_before(e, *d);
     const auto* adapter = adapter_of(e.attempt.spec, op);
     if (adapter == nullptr) return {};
     std::vector<MLIPSpec> edits;
@@ -169,6 +192,8 @@ Found superfluous_scatter_outputs(const ModelCard&, const AttemptEvidence& e) {
         if (transform.kind == Kind::ScatterOutputs)
             edits.push_back(edited(e.attempt.spec, [&, position = position](MLIPSpec& s) {
                 require_adapter(s, op).output_transforms.erase(position);
+                // what torch's own operators do is known, unless an adapter hides it
+                if (!is_foreign(e, op)) drop_if_empty(s, op);
             }));
     if (edits.empty()) return {};
     return finding(0.92, {divergence_text(*d)},

@@ -71,6 +71,7 @@ std::vector<std::string> known_symptoms() {
     names.emplace_back("non_conservative_forces");
     names.emplace_back("stress_is_no_slope");
     names.emplace_back("run_differs_from_parts");
+    names.emplace_back("spec_text_refused");
     for (const char* name :
          {"energies_alone_differ", "energies_wrong_beside_ranks", "energies_wrong_everywhere",
           "backward_exchange", "forces_are_no_slopes"})

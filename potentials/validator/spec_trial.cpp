@@ -130,8 +130,9 @@ SpecTrial::SpecTrial(const ValidationRequest& request)
 void SpecTrial::evaluate_companion(Session& session, AttemptEvidence& evidence) {
     auto& attempt = evidence.attempt;
     if (!companion_reference_ || attempt.verdict != Verdict::Passed) return;
-    auto quantities = compare_with_reference(companion_, *companion_reference_,
-                                             evaluate_virtual(session, companion_parts_), {});
+    const auto found = evaluate_virtual(session, companion_parts_);
+    attempt.chain_bytes = bytes_sent(found.events.front(), companion_parts_, card());
+    auto quantities = compare_with_reference(companion_, *companion_reference_, found, {});
     if (all_passed(quantities)) return;
     attempt.verdict = Verdict::Failed;
     attempt.score = score_of(quantities);
@@ -183,8 +184,11 @@ AttemptEvidence SpecTrial::try_spec(const MLIPSpec& spec) {
     options.counts_exchanges = false;
     try {
         // what was read leniently, or was edited, must be what a strict reader accepts
-        if (!options.spec_reading.lenient)
+        if (!options.spec_reading.lenient) {
+            attempt.readable = false;
             parse_mlip_spec(write_mlip_spec(spec), "distribution spec");
+            attempt.readable = true;
+        }
         Session session(request_.archive, options);
         evidence.adapter_uses = session.adapter_uses();
         evidence.foreign_calls = session.foreign_calls();

@@ -83,18 +83,36 @@ std::string rules_of(const std::vector<AttemptEvidence>& tried, std::size_t at) 
     return rules;
 }
 
+std::string patch_to(const ValidationRequest& request, const MLIPSpec& given, const MLIPSpec& to) {
+    return request.refused_text.empty() ? make_spec_patch(given, to)
+                                        : make_text_patch(request.refused_text, given, to);
+}
+
+/// What is meant passes, but no strict reader takes it as it is written.
+Diagnostic text_refused(const ValidationRequest& request, const MLIPSpec& spec) {
+    return {"spec_text_refused",
+            0.98,
+            {request.refusal},
+            "Write the spec in its canonical form: what it means passes, but pair_style refuses "
+            "it as it is written.",
+            {spec},
+            patch_to(request, spec, spec)};
+}
+
 /// Keep what was found out: of the attempt that was given if it failed, else of the one that won.
 void conclude(const ValidationRequest& request, SpecTrial& trial, Repair repair,
               TraceReport& report) {
     const auto& best = repair.tried[repair.best].attempt;
-    const bool given_passed = repair.tried[0].attempt.verdict == Verdict::Passed;
+    const bool meant_passed = repair.tried[0].attempt.verdict == Verdict::Passed;
+    const bool given_passed = meant_passed && request.refused_text.empty();
     const bool repaired = !given_passed && best.verdict == Verdict::Passed;
     report.spec = best.spec;
-    report.proposed_patch = make_spec_patch(repair.tried[0].attempt.spec, best.spec);
+    report.proposed_patch = patch_to(request, repair.tried[0].attempt.spec, best.spec);
     report.ok = given_passed || (repaired && request.autofix == AutoFix::Apply);
     if (repaired && request.autofix == AutoFix::Apply)
-        report.fix_applied = rules_of(repair.tried, repair.best);
+        report.fix_applied = meant_passed ? "canonical_form" : rules_of(repair.tried, repair.best);
     report.diagnostics = diagnose(trial.card(), repair.tried[0]);
+    if (meant_passed && repaired) report.diagnostics.push_back(text_refused(request, best.spec));
     if (report.finite_differences)
         for (auto& found : diagnose_slopes(*report.finite_differences))
             report.diagnostics.push_back(std::move(found));

@@ -24,6 +24,9 @@ enum class AutoFix {
 struct ValidationRequest {
     std::string archive;     ///< bytes
     SessionOptions session;  ///< `spec` is the one to start from; absent: the card's
+    /// Where the file of `session.spec` is refused by a strict reader and was read leniently: its
+    /// text, and what the strict reader says. Such a file has to be written anew to be used.
+    std::string refused_text, refusal;
     WholeSystem system;
     int ranks = 2;
     std::vector<int> owners;  ///< (n,) rank of each atom; empty: bisect()

@@ -286,6 +286,55 @@ TEST(WriteTraceReport, IsOnePageForAPersonAndCompleteForAProgram) {
         expect_part(text, key);
 }
 
+TEST(ValidateInParts, EndsAtTheSpecThatCommunicatesLeast) {
+    const auto right = scripted_request(kLayer + kPull + kLayer, with_op("pull", "", ""));
+    auto request = scripted_request(
+        kLayer + kPull + kLayer,
+        with_ops({adapter("pull", "", kScatter), adapter("of_another_library", "", "")}));
+    request.autofix = AutoFix::Apply;
+    // in one part every spec sends nothing: then the chain decides
+    for (const int ranks : {1, 3}) {
+        request.ranks = ranks;
+        const auto report = validate_in_parts(request);
+        EXPECT_TRUE(report.ok) << summarize(report);
+        EXPECT_EQ(write_mlip_spec(report.spec), write_mlip_spec(spec_of(right)))
+            << summarize(report);
+        EXPECT_EQ(report.attempts[1].verdict, Verdict::Passed);
+        EXPECT_GT(report.attempts[1].chain_bytes, 0);
+        EXPECT_EQ(report.attempts[1].bytes_per_step > 0, ranks > 1);
+    }
+}
+
+TEST(ValidateInParts, RefreshesHaloRowsWhereThatCommunicatesLess) {
+    if (!has_fixtures()) GTEST_SKIP() << "no fixtures";
+    auto request = fixture_request("toy_index_add", "toy_nacl64");
+    request.ranks = 3;
+    const auto right = validate_in_parts(request);
+    ASSERT_TRUE(right.ok) << summarize(right);
+    auto spec = right.spec;
+    spec.distribution.policy.gather_mode = GatherMode::Local;
+    spec.distribution.custom_ops.push_back({"no_such::op", {}, {}});
+    request.session.spec = spec;
+    request.autofix = AutoFix::Apply;
+    const auto mended = validate_in_parts(request);
+    EXPECT_TRUE(mended.ok);
+    EXPECT_EQ(write_mlip_spec(mended.spec), write_mlip_spec(right.spec)) << summarize(mended);
+    EXPECT_GT(mended.attempts[1].bytes_per_step, right.attempts[0].bytes_per_step);
+    EXPECT_EQ(mended.fix_applied, "operator_not_found, less_communication_with_halo_read");
+}
+
+TEST(SpecPatch, LeadsFromATextThatNoStrictReaderTakes) {
+    const auto spec = *find_preset("SPEC_MPNN_HALO");
+    auto text = write_mlip_spec(spec);
+    EXPECT_EQ(make_text_patch("no JSON", spec, spec), "[]");
+    const auto version = text.find("2");
+    ASSERT_NE(text.find("version"), std::string::npos);
+    ASSERT_LT(text.find("version"), version);
+    text.insert(version + 1, ".0");
+    EXPECT_EQ(make_text_patch(text, spec, spec),
+              R"([{"op":"replace","path":"/version","value":2}])");
+}
+
 TEST(KnownSymptoms, HaveNamesOfTheirOwn) {
     auto names = known_symptoms();
     EXPECT_GE(names.size(), 30u);
