@@ -60,7 +60,7 @@ class ExtendedXyz {
   private:
     [[noreturn]] void refuse(const std::string& found, const std::string& expected) const {
         throw std::runtime_error(path_ + " line " + std::to_string(line_) + ": got " +
-                                 (found.empty() ? "nothing" : in_quotes(found)) + ", expected " +
+                                 (found.empty() ? "nothing" : "'" + found + "'") + ", expected " +
                                  expected);
     }
 
