@@ -25,7 +25,7 @@ namespace {
 using nvalchemi::AutoFix;
 
 constexpr const char* kUsage =
-    "usage: nvalchemi-validate --archive M.pt --structure CASE.json [--card C.json]\n"
+    "usage: nvalchemi-validate --archive M.pt --structure CASE.json|CASE.extxyz [--card C.json]\n"
     "                          [--spec SPEC|PRESET] [--ops LIB.so]... [--ranks K] [--charge Q]\n"
     "                          [--device cpu|cuda|cuda:N] [--autofix no|report|apply]\n"
     "                          [--attempts N] [--finite-differences N] [--output REPORT.json]\n"
@@ -36,6 +36,7 @@ constexpr const char* kUsage =
     "stress and all declared outputs with the model on the whole structure, and say what is "
     "wrong.\n"
     "The structure has symbols, cell (lattice vectors as rows), pbc, positions; Angstrom.\n"
+    "A name that ends in xyz: extended XYZ, as the command nvalchemi/write writes it.\n"
     "  --autofix report  look for a spec that passes and propose it\n"
     "  --autofix apply   the same, and take it: the status is 0 if there is one\n"
     "  --write-spec      write the best spec in its canonical form\n"
@@ -142,6 +143,8 @@ int validate(const Arguments& arguments) {
     request.ranks = arguments.count("--ranks", 1);
     request.max_attempts = arguments.count("--attempts", 1);
     request.finite_difference_atoms = arguments.count("--finite-differences", 0);
+    request.spec_file = arguments["--write-spec"];
+    request.report_file = arguments["--output"];
     nvalchemi::register_operators();
     request.archive = nvalchemi::read_file(arguments["--archive"]);
     request.session = session_options(arguments, request);

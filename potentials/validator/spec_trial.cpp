@@ -136,9 +136,13 @@ void SpecTrial::evaluate_companion(Session& session, AttemptEvidence& evidence) 
     if (all_passed(quantities)) return;
     attempt.verdict = Verdict::Failed;
     attempt.score = score_of(quantities);
-    attempt.message = "right on the given structure, but wrong on a chain of " +
-                      std::to_string(companion_.size()) +
-                      " atoms in parts of which none sees all: the quantities named \"chain\"";
+    attempt.message =
+        request_.ranks == 1
+            ? "right on 1 rank; the spec would be wrong on more: a chain of twelve atoms in parts "
+              "differs"
+            : "right on the given structure, but wrong on a chain of " +
+                  std::to_string(companion_.size()) +
+                  " atoms in parts of which none sees all: the quantities named \"chain\"";
     for (auto& quantity : quantities) {
         quantity.quantity = "chain: " + quantity.quantity;
         quantity.worst = -1;

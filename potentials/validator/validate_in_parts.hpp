@@ -36,6 +36,9 @@ struct ValidationRequest {
     int max_attempts = 12;
     int finite_difference_atoms = 0;
     ValidationTolerance tolerance;
+    /// Where the caller will write the spec that is found, and the report; empty: nowhere. Only the
+    /// advice on what to do next names them.
+    std::string spec_file, report_file;
     /// For tests: change what the ranks are given, and what carries their rows.
     std::function<void(VirtualParts&)> alter_parts;
     PartsOptions parts;
