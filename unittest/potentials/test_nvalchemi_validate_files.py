@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Files of the tool nvalchemi-validate: the structures that it reads, and pictures of its reports."""
+"""Files of the tool nvalchemi-validate: structures that it reads, pictures of its reports."""
 
 import subprocess
 import sys
