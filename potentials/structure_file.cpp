@@ -31,8 +31,7 @@ std::string element_of(const ModelCard& card) {
 
 std::int64_t species_position(const ModelCard& card, const JsonCursor& symbol) {
     const auto found = std::find(card.species.begin(), card.species.end(), symbol.as_string());
-    if (found == card.species.end())
-        symbol.refuse(element_of(card));
+    if (found == card.species.end()) symbol.refuse(element_of(card));
     return found - card.species.begin();
 }
 
@@ -116,10 +115,10 @@ class ExtendedXyz {
         for (int k = 0; k < 9; ++k) system_.cell[k] = number<double>(lattice[k], "a number");
         if (const auto periodic = value_of(header, "pbc")) {
             const auto flags = words_of(*periodic);
-            const bool good = flags.size() == 3 &&
-                              std::all_of(flags.begin(), flags.end(), [](const auto& flag) {
-                                  return flag == "T" || flag == "F";
-                              });
+            const bool good =
+                flags.size() == 3 && std::all_of(flags.begin(), flags.end(), [](const auto& flag) {
+                    return flag == "T" || flag == "F";
+                });
             if (!good) refuse(*periodic, "pbc=\"...\" with three of T and F");
             for (int k = 0; k < 3; ++k) system_.periodic[k] = flags[k] == "T";
         }

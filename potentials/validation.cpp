@@ -110,9 +110,9 @@ double allowed_difference(std::size_t k, double largest, double terms, double no
 }
 
 double rounding_of(double largest, double terms, double noise, const std::string& dtype) {
-    const double rounding = std::max(
-        kRoundingFactor * precision_of(dtype).epsilon * std::max(largest, terms),
-        kNoiseFactor * noise);
+    const double rounding =
+        std::max(kRoundingFactor * precision_of(dtype).epsilon * std::max(largest, terms),
+                 kNoiseFactor * noise);
     return std::min(rounding, allowed_difference(0, largest, terms, noise, dtype, {}));
 }
 
@@ -181,8 +181,7 @@ Deviation compare_atomic_virials(const WholeSystem& system, const WholeEvaluatio
             : std::max({tolerance.relative.value_or(precision.relative) * deviation.largest,
                         kTermFactor * precision.epsilon * whole.atomic_virial_terms,
                         kNoiseFactor * std::min(noise, kMostNoise * deviation.largest)});
-    deviation.rounding =
-        rounding_of(deviation.largest, whole.atomic_virial_terms, noise, dtype);
+    deviation.rounding = rounding_of(deviation.largest, whole.atomic_virial_terms, noise, dtype);
     return deviation;
 }
 
@@ -215,9 +214,8 @@ std::vector<Deviation> compare_extras(const WholeEvaluation& whole,
                   found == decomposed.extras.end() ? ExtraOutput() : found->second, selected);
         const auto measured = noise.find(key);
         const double own_noise = measured == noise.end() ? 0.0 : measured->second;
-        deviation.tolerance =
-            allowed_difference(0, deviation.largest, 1.0, own_noise, dtype,
-                               {.relative = tolerance.relative, .absolute = {}});
+        deviation.tolerance = allowed_difference(0, deviation.largest, 1.0, own_noise, dtype,
+                                                 {.relative = tolerance.relative, .absolute = {}});
         deviation.rounding = rounding_of(deviation.largest, 1.0, own_noise, dtype);
         deviations.push_back(std::move(deviation));
     }

@@ -67,7 +67,8 @@ std::vector<Diagnostic> diagnose(const ModelCard& card, const AttemptEvidence& e
     if (evidence.attempt.verdict == Verdict::Failed)
         apply_rules(divergence_rules(), card, evidence, found);
     // rounding explains everything else that the differences may look like
-    if (!found.empty() && found[0].symptom == kBelowRounding) found.erase(found.begin() + 1, found.end());
+    if (!found.empty() && found[0].symptom == kBelowRounding)
+        found.erase(found.begin() + 1, found.end());
     std::stable_sort(found.begin(), found.end(), [](const auto& left, const auto& right) {
         return left.confidence > right.confidence;
     });

@@ -16,8 +16,8 @@ namespace nvalchemi {
 namespace {
 
 /// Findings that rest on the run alone; the others need values from inside the model.
-constexpr const char* kOfTheRun[] = {kBelowRounding, "incomplete_edges", "exchange_plan", "atoms_permuted",
-                                     "reduced_precision"};
+constexpr const char* kOfTheRun[] = {kBelowRounding, "incomplete_edges", "exchange_plan",
+                                     "atoms_permuted", "reduced_precision"};
 constexpr const char* kUnexplained = "run_differs_from_parts";
 constexpr const char* kStale = "stale_data";
 
@@ -61,9 +61,9 @@ bool played(const TraceReport& report) { return report.attempts[0].verdict != Ve
 
 Blame blame_of(const TraceReport& report, const DecomposedRun& run, bool run_is_sound) {
     // what only rounding makes differ is nobody's fault
-    const bool parts_pass = report.attempts[0].verdict == Verdict::Passed ||
-                            (!report.diagnostics.empty() &&
-                             report.diagnostics[0].symptom == kBelowRounding);
+    const bool parts_pass =
+        report.attempts[0].verdict == Verdict::Passed ||
+        (!report.diagnostics.empty() && report.diagnostics[0].symptom == kBelowRounding);
     const bool run_is_right = run.passed() || differs_by_rounding(run);
     if (run_is_right) return parts_pass ? Blame::Nothing : Blame::Spec;
     if (parts_pass) return Blame::Run;

@@ -121,8 +121,7 @@ void write_diagnosis(const TraceReport& report, std::ostringstream& page) {
         page << "diagnosis: " << found.symptom << " (confidence "
              << format("%.2f", found.confidence) << ")\n";
         write_wrapped("  ", found.advice, "  ", page);
-        if (!found.evidence.empty())
-            write_wrapped("  because ", found.evidence[0], "    ", page);
+        if (!found.evidence.empty()) write_wrapped("  because ", found.evidence[0], "    ", page);
         if (found.patch != "[]" && !found.patch.empty()) {
             const std::string lead = "  spec edit ";
             page << lead << wrapped_json(found.patch, lead.size(), "    ") << "\n";
@@ -199,8 +198,8 @@ void write_tables(const TraceReport& report, std::ostringstream& page) {
     if (several) page << title_of(shown) << "\n";
     write_quantities(shown.quantities, page);
     if (!shown.message.empty())
-        write_wrapped(shown.verdict == Verdict::Refused ? "refused: " : "failed: ",
-                      shown.message, "  ", page);
+        write_wrapped(shown.verdict == Verdict::Refused ? "refused: " : "failed: ", shown.message,
+                      "  ", page);
 }
 
 void write_attempts(const TraceReport& report, std::ostringstream& page) {

@@ -238,9 +238,7 @@ class Verdicts(ToolTest):
         )
         self.assertNotIn("refused_otherwise", text)
         self.assertNotIn("...", text)
-        self.assertIn(
-            'declare it with an adapter in the "custom_ops"', " ".join(text.split())
-        )
+        self.assertIn('declare it with an adapter in the "custom_ops"', " ".join(text.split()))
         page = text[text.index("refused: ") :].splitlines()
         self.assertLessEqual(max(len(line) for line in page), 120)
 

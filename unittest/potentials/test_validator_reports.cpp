@@ -156,7 +156,8 @@ TEST(RoundingOf, IsNeverMoreThanTheDefaultToleranceAllows) {
 }
 
 TEST(ForPeople, NamesEachSymptomOnceAndTheLastResortOnlyAlone) {
-    const Diagnostic first{"a", 0.9, {"x"}, "do", {}, "[]"}, last{"refused_otherwise", 0.1, {}, "", {}, ""};
+    const Diagnostic first{"a", 0.9, {"x"}, "do", {}, "[]"},
+        last{"refused_otherwise", 0.1, {}, "", {}, ""};
     const auto names = [](const std::vector<Diagnostic>& found) {
         std::string text;
         for (const auto& one : for_people(found, {})) text += one.symptom + " ";
