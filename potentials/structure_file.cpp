@@ -2,7 +2,11 @@
 #include "potentials/structure_file.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <fstream>
+#include <iterator>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 
@@ -20,11 +24,14 @@ std::string read_file(const std::string& path) {
     return text.str();
 }
 
+std::string element_of(const ModelCard& card) {
+    return "an element of model " + in_quotes(card.name) + ", one of its " +
+           std::to_string(card.species.size()) + ": " + quoted_list(card.species);
+}
+
 std::int64_t species_position(const ModelCard& card, const JsonCursor& symbol) {
     const auto found = std::find(card.species.begin(), card.species.end(), symbol.as_string());
-    if (found == card.species.end())
-        symbol.refuse("an element of model " + in_quotes(card.name) + ", one of its " +
-                      std::to_string(card.species.size()) + ": " + quoted_list(card.species));
+    if (found == card.species.end()) symbol.refuse(element_of(card));
     return found - card.species.begin();
 }
 
@@ -35,9 +42,130 @@ void append_vector(const JsonCursor& from, std::vector<double>& to) {
     for (const auto& component : components) to.push_back(component.as_number());
 }
 
+/// Extended XYZ: the number of atoms, then `Lattice="..." pbc="..." Properties=...`, then atoms.
+class ExtendedXyz {
+  public:
+    ExtendedXyz(const std::string& path, const ModelCard& card)
+        : path_(path), card_(card), lines_(read_file(path)) {}
+
+    WholeSystem read() {
+        const auto count = number<std::int64_t>(next_line(), "the number of atoms");
+        const auto header = next_line();
+        read_header(header);
+        for (std::int64_t atom = 0; atom < count; ++atom) read_atom();
+        return std::move(system_);
+    }
+
+  private:
+    [[noreturn]] void refuse(const std::string& found, const std::string& expected) const {
+        throw std::runtime_error(path_ + " line " + std::to_string(line_) + ": got " +
+                                 (found.empty() ? "nothing" : "'" + found + "'") + ", expected " +
+                                 expected);
+    }
+
+    std::string next_line() {
+        std::string line;
+        ++line_;
+        std::getline(lines_, line);
+        if (!line.empty() && line.back() == '\r') line.pop_back();
+        return line;
+    }
+
+    template <typename Number>
+    Number number(const std::string& word, const std::string& expected) const {
+        const auto first = word.find_first_not_of(" \t");
+        const auto last = word.find_last_not_of(" \t");
+        Number value{};
+        if (first == std::string::npos) refuse("", expected);
+        const char* const end = word.data() + last + 1;
+        const auto [stop, error] = std::from_chars(word.data() + first, end, value);
+        if (error != std::errc() || stop != end || !std::isfinite(static_cast<double>(value)))
+            refuse(word, expected);
+        return value;
+    }
+
+    /// The value of `key=value` or `key="several words"`; nothing if the key is not there.
+    static std::optional<std::string> value_of(const std::string& header, const std::string& key) {
+        for (std::size_t at = 0; at < header.size();) {
+            at = header.find_first_not_of(" \t", at);
+            if (at == std::string::npos) break;
+            auto end = header.find_first_of(" \t=", at);
+            const auto name = header.substr(at, end - at);
+            if (end == std::string::npos || header[end] != '=') {
+                at = end;
+                continue;
+            }
+            const bool quoted = end + 1 < header.size() && header[end + 1] == '"';
+            const auto begin = end + 1 + quoted;
+            end = std::min(header.find_first_of(quoted ? "\"" : " \t", begin), header.size());
+            if (name == key) return header.substr(begin, end - begin);
+            at = end + quoted;
+        }
+        return {};
+    }
+
+    static std::vector<std::string> words_of(const std::string& text) {
+        std::istringstream stream(text);
+        return {std::istream_iterator<std::string>(stream), {}};
+    }
+
+    void read_header(const std::string& header) {
+        const auto lattice = words_of(value_of(header, "Lattice").value_or(""));
+        if (lattice.size() != 9) refuse(header, "Lattice=\"...\" with nine numbers");
+        for (int k = 0; k < 9; ++k) system_.cell[k] = number<double>(lattice[k], "a number");
+        if (const auto periodic = value_of(header, "pbc")) {
+            const auto flags = words_of(*periodic);
+            const bool good =
+                flags.size() == 3 && std::all_of(flags.begin(), flags.end(), [](const auto& flag) {
+                    return flag == "T" || flag == "F";
+                });
+            if (!good) refuse(*periodic, "pbc=\"...\" with three of T and F");
+            for (int k = 0; k < 3; ++k) system_.periodic[k] = flags[k] == "T";
+        }
+        // name:type:columns, again and again
+        auto layout = value_of(header, "Properties").value_or("species:S:1:pos:R:3");
+        std::replace(layout.begin(), layout.end(), ':', ' ');
+        const auto fields = words_of(layout);
+        for (std::size_t k = 0; k + 2 < fields.size(); k += 3) {
+            if (fields[k] == "species") species_ = columns_;
+            if (fields[k] == "pos" && fields[k + 2] == "3") positions_ = columns_;
+            const int columns = number<int>(fields[k + 2], "a number of columns in Properties");
+            if (columns < 1) refuse(fields[k + 2], "a number of columns in Properties");
+            columns_ += static_cast<std::size_t>(columns);
+        }
+        if (!species_ || !positions_) refuse(header, "Properties=... with species:S:1 and pos:R:3");
+    }
+
+    void read_atom() {
+        const auto line = next_line();
+        const auto words = words_of(line);
+        if (words.size() < columns_)
+            refuse(line, "an atom of " + std::to_string(columns_) + " columns");
+        const auto& symbol = words[*species_];
+        const auto found = std::find(card_.species.begin(), card_.species.end(), symbol);
+        if (found == card_.species.end()) refuse(symbol, element_of(card_));
+        system_.species.push_back(found - card_.species.begin());
+        for (std::size_t k = 0; k < 3; ++k)
+            system_.positions.push_back(number<double>(words[*positions_ + k], "a coordinate"));
+    }
+
+    std::string path_;
+    const ModelCard& card_;
+    std::istringstream lines_;
+    int line_ = 0;
+    std::size_t columns_ = 0;
+    std::optional<std::size_t> species_, positions_;
+    WholeSystem system_;
+};
+
+bool ends_with_xyz(const std::string& path) {
+    return path.size() > 3 && path.compare(path.size() - 3, 3, "xyz") == 0;
+}
+
 }  // namespace
 
 WholeSystem read_structure_file(const std::string& path, const ModelCard& card) {
+    if (ends_with_xyz(path)) return ExtendedXyz(path, card).read();
     const auto document = JsonCursor::parse(read_file(path), path);
     WholeSystem system;
     for (const auto& symbol : document.at("symbols").as_array_of("element symbols"))
@@ -63,8 +191,13 @@ WholeSystem read_structure_file(const std::string& path, const ModelCard& card) 
     std::copy(cell.begin(), cell.end(), system.cell);
     const auto periodic = document.find("pbc");
     if (!periodic) return system;
+    if (periodic->is_bool()) {
+        std::fill_n(system.periodic, 3, periodic->as_bool());
+        return system;
+    }
+    if (!periodic->is_array()) periodic->refuse("a boolean or three of them");
     const auto flags = periodic->as_array_of("booleans");
-    if (flags.size() != 3) periodic->refuse("three booleans");
+    if (flags.size() != 3) periodic->refuse("a boolean or three of them");
     for (int axis = 0; axis < 3; ++axis) system.periodic[axis] = flags[axis].as_bool();
     return system;
 }

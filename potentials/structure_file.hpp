@@ -10,8 +10,10 @@
 namespace nvalchemi {
 
 /// Read a structure as the command-line tools take it: a JSON object with `symbols`, `cell`
-/// (lattice vectors as rows), `pbc` (three booleans, true if absent) and `positions`, in Angstrom;
-/// other keys are ignored. Throws std::runtime_error naming the file and the key.
+/// (lattice vectors as rows), `pbc` (a boolean or three, true if absent) and `positions`, in
+/// Angstrom; other keys are ignored. Or, where the name ends in `xyz`, extended XYZ with Lattice,
+/// pbc, and species and pos among its Properties, as the command nvalchemi/write writes it. Throws
+/// std::runtime_error naming the file and the key or line.
 WholeSystem read_structure_file(const std::string& path, const ModelCard& card);
 
 }  // namespace nvalchemi

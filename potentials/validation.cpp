@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kVoigt[6] = {0, 4, 8, 1, 2, 5};  // in a row-major 3 x 3 matrix
 constexpr double kTermFactor = 32;
+constexpr double kRoundingFactor = 256;
 constexpr double kNoiseFactor = 10;
 constexpr double kMostNoise = 1e-4;  // relative: more is no rounding, but a dependence on order
 
@@ -108,6 +109,13 @@ double allowed_difference(std::size_t k, double largest, double terms, double no
                      kNoiseFactor * std::min(noise, kMostNoise * largest)});
 }
 
+double rounding_of(double largest, double terms, double noise, const std::string& dtype) {
+    const double rounding =
+        std::max(kRoundingFactor * precision_of(dtype).epsilon * std::max(largest, terms),
+                 kNoiseFactor * noise);
+    return std::min(rounding, allowed_difference(0, largest, terms, noise, dtype, {}));
+}
+
 std::array<double, 4> measure_noise(const WholeSystem& system, const WholeEvaluation& first,
                                     const WholeEvaluation& second) {
     DecomposedEvaluation other;
@@ -140,9 +148,12 @@ Deviations compare_evaluations(const WholeSystem& system, const WholeEvaluation&
     add_rows(deviations[2], whole.forces, decomposed.forces, 3, selected);
 
     const auto terms = term_sizes(system, whole);
-    for (std::size_t k = 0; k < 4; ++k)
-        deviations[k].tolerance =
-            allowed_difference(k, deviations[k].largest, terms[k], noise[k], dtype, tolerance);
+    for (std::size_t k = 0; k < 4; ++k) {
+        auto& deviation = deviations[k];
+        deviation.tolerance =
+            allowed_difference(k, deviation.largest, terms[k], noise[k], dtype, tolerance);
+        deviation.rounding = rounding_of(deviation.largest, terms[k], noise[k], dtype);
+    }
     return deviations;
 }
 
@@ -171,6 +182,7 @@ Deviation compare_atomic_virials(const WholeSystem& system, const WholeEvaluatio
                         kTermFactor * precision.epsilon *
                             std::max(whole.atomic_virial_terms, deviation.largest),
                         kNoiseFactor * std::min(noise, kMostNoise * deviation.largest)});
+    deviation.rounding = rounding_of(deviation.largest, whole.atomic_virial_terms, noise, dtype);
     return deviation;
 }
 
@@ -201,10 +213,11 @@ std::vector<Deviation> compare_extras(const WholeEvaluation& whole,
         const auto found = decomposed.extras.find(key);
         add_extra(deviation, expected,
                   found == decomposed.extras.end() ? ExtraOutput() : found->second, selected);
-        const auto rounding = noise.find(key);
-        deviation.tolerance = allowed_difference(
-            0, deviation.largest, 1.0, rounding == noise.end() ? 0.0 : rounding->second, dtype,
-            {.relative = tolerance.relative, .absolute = {}});
+        const auto measured = noise.find(key);
+        const double own_noise = measured == noise.end() ? 0.0 : measured->second;
+        deviation.tolerance = allowed_difference(0, deviation.largest, 1.0, own_noise, dtype,
+                                                 {.relative = tolerance.relative, .absolute = {}});
+        deviation.rounding = rounding_of(deviation.largest, 1.0, own_noise, dtype);
         deviations.push_back(std::move(deviation));
     }
     return deviations;

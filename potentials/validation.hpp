@@ -40,10 +40,14 @@ struct Deviation {
     double largest = 0;     ///< largest absolute value of the reference
     double difference = 0;  ///< largest absolute difference; NaN where a number is NaN
     double tolerance = 0;
+    /// What rounding and the order of sums make, at most the default tolerance; 0: not known.
+    double rounding = 0;
     std::int64_t worst = -1;  ///< row of the atom with the largest difference; -1: no atom
     int rank = -1;            ///< that owns it, or that has the value of the system; -1: not known
 
     bool passed() const { return !compared || difference <= tolerance; }
+    /// Whether only a tolerance that asks for more than the precision gives makes it fail.
+    bool is_rounding() const { return passed() || difference <= rounding; }
 };
 
 /// Energy, atomic energies, forces, stress (virial, unless periodic in three directions).
@@ -54,6 +58,11 @@ using Deviations = std::array<Deviation, 4>;
 /// it is summed from.
 double allowed_difference(std::size_t k, double largest, double terms, double noise,
                           const std::string& dtype, const ValidationTolerance& tolerance);
+
+/// What rounding and the order of sums make of a quantity: 256 epsilon of `dtype` times the larger
+/// of `largest` and `terms`, or 10 times `noise`; never more than the default tolerance, so that a
+/// difference which that rejects is not taken for rounding.
+double rounding_of(double largest, double terms, double noise, const std::string& dtype);
 
 /// Differences that rounding alone makes: two evaluations of one system in another edge order.
 std::array<double, 4> measure_noise(const WholeSystem& system, const WholeEvaluation& first,

@@ -8,7 +8,7 @@ The report is that of `fix nvalchemi/validate ... report REPORT.json` (errors of
 the decomposed forces against that of the undecomposed model, for the atoms that the report lists.
 Where atoms were sampled these are the ones whose forces were evaluated alone.
 Right: errors that grow towards zero distance come from what crosses the faces; errors everywhere
-from something else.
+from something else. On one rank, which has no faces, it stays empty.
 """
 
 import argparse
@@ -21,6 +21,7 @@ import numpy as np
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
 
+ONE_RANK = "one rank: no atom is near a face to another"
 SMALLEST = 1e-17  # shown instead of zero on the logarithmic axis
 
 
@@ -57,10 +58,16 @@ def read_errors(report):
         numbers = [
             np.array(errors[name], dtype=float) for name in ("force_errors", "face_distances")
         ]
+    verdict = "passed" if source.get("passed", report["ok"]) else "failed"
     where = f"{source['label']}, step {source['step']}" if "run" in report else "virtual parts"
+    if "run" not in report:
+        number = report["evidence_of_attempt"]
+        attempt = report["attempts"][number - 1]
+        verdict = attempt["verdict"]
+        if len(report["attempts"]) > 1:
+            where += f", attempt {number} ({'mended' if attempt['rule'] else 'the given spec'})"
     if "sampled" in source:
         where += f", {len(errors['force_errors'] or listed['atoms'])} sampled atoms"
-    verdict = "passed" if source.get("passed", report["ok"]) else "failed"
     return f"{report['model']['name']}: {where}, {verdict}", forces, *numbers, tolerance
 
 
@@ -72,6 +79,24 @@ def draw_parity(axis, reference, decomposed):
     axis.set_xlabel("force of the undecomposed model (eV/A)")
     axis.set_ylabel("force of the decomposed run (eV/A)")
     axis.legend(fontsize="small")
+
+
+def read_report(path):
+    try:
+        with open(path) as stream:
+            report = json.load(stream)
+    except OSError as error:
+        sys.exit(f"error: {path}: cannot be read ({error.strerror}); check the path")
+    except ValueError as error:
+        sys.exit(f"error: {path} is no report of a validation: it is no JSON ({error})")
+    if not isinstance(report, dict) or report.get("format") != "nvalchemi-trace-report":
+        sys.exit(f"error: {path} is no report of a validation")
+    return report
+
+
+def draw_nothing(axis, note):
+    axis.set_axis_off()
+    axis.text(0.5, 0.5, note, ha="center", va="center", transform=axis.transAxes)
 
 
 def draw_errors(axis, errors, distances, tolerance, cutoff):
@@ -93,17 +118,21 @@ def main():
     parser.add_argument("report", metavar="REPORT.json")
     parser.add_argument("picture", metavar="PICTURE.png")
     options = parser.parse_args()
-    with open(options.report) as stream:
-        report = json.load(stream)
-    if report.get("format") != "nvalchemi-trace-report":
-        sys.exit(f"error: {options.report} is no report of a validation")
+    report = read_report(options.report)
     title, forces, errors, distances, tolerance = read_errors(report)
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
     draw_parity(left, *forces)
-    draw_errors(right, errors, distances, tolerance, report["model"]["cutoff"])
+    if report.get("run", report)["ranks"] == 1:
+        draw_nothing(right, ONE_RANK)
+    else:
+        draw_errors(right, errors, distances, tolerance, report["model"]["cutoff"])
     figure.suptitle(title)
     figure.tight_layout()
-    figure.savefig(options.picture, dpi=150)
+    try:
+        figure.savefig(options.picture, dpi=150)
+    except (OSError, ValueError) as error:
+        sys.exit(f"error: {options.picture}: cannot be written ({error})")
+    print(f"{options.picture}: {title}")
 
 
 if __name__ == "__main__":

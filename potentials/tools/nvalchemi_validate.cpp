@@ -25,7 +25,7 @@ namespace {
 using nvalchemi::AutoFix;
 
 constexpr const char* kUsage =
-    "usage: nvalchemi-validate --archive M.pt --structure CASE.json [--card C.json]\n"
+    "usage: nvalchemi-validate --archive M.pt --structure CASE.json|CASE.extxyz [--card C.json]\n"
     "                          [--spec SPEC|PRESET] [--ops LIB.so]... [--ranks K] [--charge Q]\n"
     "                          [--device cpu|cuda|cuda:N] [--autofix no|report|apply]\n"
     "                          [--attempts N] [--finite-differences N] [--output REPORT.json]\n"
@@ -36,6 +36,7 @@ constexpr const char* kUsage =
     "stress and all declared outputs with the model on the whole structure, and say what is "
     "wrong.\n"
     "The structure has symbols, cell (lattice vectors as rows), pbc, positions; Angstrom.\n"
+    "A name that ends in xyz: extended XYZ, as the command nvalchemi/write writes it.\n"
     "  --autofix report  look for a spec that passes and propose it\n"
     "  --autofix apply   the same, and take it: the status is 0 if there is one\n"
     "  --write-spec      write the best spec in its canonical form\n"
@@ -97,22 +98,26 @@ void write_file(const std::string& path, const std::string& text) {
     if (!file) throw std::runtime_error(path + ": cannot be written");
 }
 
-/// What the strict reader refuses is read leniently if it is to be mended.
-nvalchemi::MLIPSpec read_spec(const std::string& path, bool is_to_be_mended) {
+/// What the strict reader refuses is read leniently if it is to be mended; the request keeps its
+/// text and the refusal.
+nvalchemi::MLIPSpec read_spec(const std::string& path, nvalchemi::ValidationRequest& request) {
     const auto text = nvalchemi::read_file(path);
     try {
         return nvalchemi::parse_mlip_spec(text, path);
     } catch (const nvalchemi::SpecError& refusal) {
-        if (!is_to_be_mended) throw;
+        if (request.autofix == AutoFix::No) throw;
+        request.refused_text = text;
+        request.refusal = refusal.what();
         std::cerr << "nvalchemi-validate: " << refusal.what()
                   << "; read as far as it is understood\n";
     }
     return nvalchemi::parse_mlip_spec(text, path, "", {/*lenient=*/true, nullptr});
 }
 
-nvalchemi::SessionOptions session_options(const Arguments& arguments, const std::string& archive) {
+nvalchemi::SessionOptions session_options(const Arguments& arguments,
+                                          nvalchemi::ValidationRequest& request) {
     auto options =
-        nvalchemi::options_with_card(archive, arguments["--archive"], arguments["--card"]);
+        nvalchemi::options_with_card(request.archive, arguments["--archive"], arguments["--card"]);
     options.device = arguments["--device"];
     options.operator_libraries = arguments.libraries;
     if (!arguments["--charge"].empty())
@@ -121,7 +126,7 @@ nvalchemi::SessionOptions session_options(const Arguments& arguments, const std:
     if (const auto* preset = nvalchemi::find_preset(spec))
         options.spec = *preset;
     else if (!spec.empty())
-        options.spec = read_spec(spec, arguments["--autofix"] != "no");
+        options.spec = read_spec(spec, request);
     return options;
 }
 
@@ -138,9 +143,11 @@ int validate(const Arguments& arguments) {
     request.ranks = arguments.count("--ranks", 1);
     request.max_attempts = arguments.count("--attempts", 1);
     request.finite_difference_atoms = arguments.count("--finite-differences", 0);
+    request.spec_file = arguments["--write-spec"];
+    request.report_file = arguments["--output"];
     nvalchemi::register_operators();
     request.archive = nvalchemi::read_file(arguments["--archive"]);
-    request.session = session_options(arguments, request.archive);
+    request.session = session_options(arguments, request);
     {
         auto options = request.session;
         options.distribute = false;

@@ -31,11 +31,15 @@ struct Attempt {
     std::string patch;      ///< RFC 6902, from the parent's spec
     MLIPSpec spec;
     Verdict verdict = Verdict::Refused;
+    bool readable = true;  ///< a strict reader takes the spec
     std::string message;
     std::vector<Deviation> quantities;
     /// Largest difference over tolerance; at most 1 if it passed. Infinite where it did not run.
     double score = 0;
     std::int64_t bytes_per_step = 0;  ///< that all ranks send in one evaluation
+    /// The same for companion_system(): it tells specs apart where one part sends nothing. 0 where
+    /// the chain was not evaluated.
+    std::int64_t chain_bytes = 0;
 };
 
 /// Largest difference over its tolerance, of the quantities that were compared.

@@ -55,7 +55,7 @@ PartitionHealth judge_run_parts(const std::vector<RunPart>& parts, double cutoff
 
 /// Where a failure comes from.
 enum class Blame {
-    Nothing,
+    Nothing,  ///< nothing failed, or only a tolerance below rounding
     Spec,     ///< parts that are played in one process fail as well
     Run,      ///< they pass: the exchange, its plan or the neighbours of the run
     Both,     ///< they fail, and the run's own exchange or neighbours are wrong too

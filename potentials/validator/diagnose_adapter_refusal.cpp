@@ -103,6 +103,32 @@ Found undeclared_operator(const ModelCard&, const AttemptEvidence& e) {
         possible_adapters(e.attempt.spec, op));
 }
 
+/// An operator has one adapter: keep the first or the last that the spec gives it.
+Found duplicate_adapter(const ModelCard&, const AttemptEvidence& e) {
+    const auto& adapters = e.attempt.spec.distribution.custom_ops;
+    const auto is_of = [](const std::string& op) {
+        return [&op](const auto& adapter) { return adapter.op == op; };
+    };
+    const auto twice = std::find_if(adapters.begin(), adapters.end(), [&](const auto& adapter) {
+        return std::count_if(adapters.begin(), adapters.end(), is_of(adapter.op)) > 1;
+    });
+    if (twice == adapters.end() || !says(e, "a second time with other transforms")) return {};
+    const auto op = twice->op;
+    const auto with_only = [&](const OpAdapter& kept) {
+        return edited(e.attempt.spec, [&](MLIPSpec& s) {
+            auto& ops = s.distribution.custom_ops;
+            const auto first = std::find_if(ops.begin(), ops.end(), is_of(op));
+            *first = kept;
+            ops.erase(std::remove_if(std::next(first), ops.end(), is_of(op)), ops.end());
+        });
+    };
+    std::vector<MLIPSpec> edits;
+    for (const auto& adapter : adapters)
+        if (adapter.op == op) edits.push_back(with_only(adapter));
+    return refusal_finding(0.97, e, "Keep the right one of the adapters of " + op + ".",
+                           std::move(edits));
+}
+
 Found operator_not_found(const ModelCard&, const AttemptEvidence& e) {
     if (!says(e, ", expected one that is registered (load the library")) return {};
     const auto& adapters = e.attempt.spec.distribution.custom_ops;
@@ -252,6 +278,7 @@ const std::vector<DiagnosisRule>& adapter_refusal_rules() {
         {"argument_without_rows", argument_without_rows},
         {"wrong_output_transform", wrong_output_transform},
         {"undeclared_operator", undeclared_operator},
+        {"duplicate_adapter", duplicate_adapter},
         {"operator_not_found", operator_not_found},
         {"position_out_of_range", position_out_of_range},
         {"transform_of_other_policy", transform_of_other_policy},

@@ -15,8 +15,9 @@ namespace {
 using Found = std::optional<Diagnostic>;
 using Kind = OutputTransform::Kind;
 
-// relative differences below are those of float32
+// rounding to float32 makes relative differences between these
 constexpr double kSinglePrecision = 1e-6;
+constexpr double kDoublePrecision = 1e-10;
 constexpr double kRatioTolerance = 1e-6;
 
 std::string text_of(double value) {
@@ -67,6 +68,20 @@ bool is_foreign(const AttemptEvidence& e, const std::string& op) {
 Diagnostic finding(double confidence, std::vector<std::string> evidence, const std::string& advice,
                    std::vector<MLIPSpec> edits = {}) {
     return {"", confidence, std::move(evidence), advice, std::move(edits), ""};
+}
+
+Found tolerance_below_rounding(const ModelCard& card, const AttemptEvidence& e) {
+    if (!is_sound(e) || !is_below_rounding(e.attempt.quantities)) return {};
+    std::vector<std::string> evidence;
+    for (const auto& quantity : e.attempt.quantities)
+        if (!quantity.passed())
+            evidence.push_back(quantity.quantity + " differs by " + text_of(quantity.difference) +
+                               ", which the tolerance of " + text_of(quantity.tolerance) +
+                               " forbids; rounding and the order of sums make up to " +
+                               text_of(quantity.rounding) + " in " + card.dtype);
+    return finding(0.99, std::move(evidence),
+                   "Loosen the tolerance: it asks for more than the precision of the numbers "
+                   "gives. Neither the spec nor the run is at fault.");
 }
 
 Found incomplete_edges(const ModelCard&, const AttemptEvidence& e) {
@@ -158,10 +173,33 @@ Found missing_scatter_outputs(const ModelCard&, const AttemptEvidence& e) {
                    std::move(edits));
 }
 
+bool has_scatter_outputs(const OpAdapter* adapter) {
+    return adapter != nullptr &&
+           std::any_of(adapter->output_transforms.begin(), adapter->output_transforms.end(),
+                       [](const auto& entry) { return entry.second.kind == Kind::ScatterOutputs; });
+}
+
+/// The operator with scatter_outputs that a halo_correct follows, "" if it follows none; it may be
+/// one of torch.
+std::string scattered_before(const AttemptEvidence& e, const LayerDivergence& d) {
+    for (std::size_t at = std::min(d.position, e.calls.size()); at-- > 0;)
+        if (e.calls[at].source == d.call.source &&
+            has_scatter_outputs(adapter_of(e.attempt.spec, e.calls[at].op)))
+            return e.calls[at].op;
+    return "";
+}
+
+void drop_if_empty(MLIPSpec& spec, const std::string& op) {
+    std::erase_if(spec.distribution.custom_ops, [&](const auto& adapter) {
+        return adapter.op == op && adapter.arg_transforms.empty() &&
+               adapter.output_transforms.empty();
+    });
+}
+
 Found superfluous_scatter_outputs(const ModelCard&, const AttemptEvidence& e) {
     const auto* d = divergence_of(e);
     if (d == nullptr || !is_sound(e) || d->call.op != "nvalchemi_lmp::halo_correct") return {};
-    const auto op = foreign_at(e, d->call.source);
+    const auto op = scattered_before(e, *d);
     const auto* adapter = adapter_of(e.attempt.spec, op);
     if (adapter == nullptr) return {};
     std::vector<MLIPSpec> edits;
@@ -169,6 +207,8 @@ Found superfluous_scatter_outputs(const ModelCard&, const AttemptEvidence& e) {
         if (transform.kind == Kind::ScatterOutputs)
             edits.push_back(edited(e.attempt.spec, [&, position = position](MLIPSpec& s) {
                 require_adapter(s, op).output_transforms.erase(position);
+                // what torch's own operators do is known, unless an adapter hides it
+                if (!is_foreign(e, op)) drop_if_empty(s, op);
             }));
     if (edits.empty()) return {};
     return finding(0.92, {divergence_text(*d)},
@@ -296,16 +336,18 @@ std::string exchange_before(const AttemptEvidence& e, std::size_t position) {
     return "";
 }
 
-/// Something differs, and nothing by more than rounding to float32 explains.
+/// Something differs by as much as rounding to float32 makes, and nothing by more.
 bool is_single_precision(const AttemptEvidence& e) {
     const auto small = [](const Deviation& quantity) {
         return quantity.passed() ||
                quantity.difference <= kSinglePrecision * std::max(quantity.largest, 1e-12);
     };
-    const auto passed = [](const Deviation& quantity) { return quantity.passed(); };
+    const auto rounded = [](const Deviation& quantity) {
+        return !quantity.passed() && quantity.difference >= kDoublePrecision * quantity.largest;
+    };
     const auto& all = e.attempt.quantities;
     return std::all_of(all.begin(), all.end(), small) &&
-           !std::all_of(all.begin(), all.end(), passed);
+           std::any_of(all.begin(), all.end(), rounded);
 }
 
 Found reduced_precision(const ModelCard& card, const AttemptEvidence& e) {
@@ -387,6 +429,7 @@ Found assembled_wrongly(const ModelCard&, const AttemptEvidence& e) {
 
 const std::vector<DiagnosisRule>& divergence_rules() {
     static const std::vector<DiagnosisRule> rules{
+        {kBelowRounding, tolerance_below_rounding},
         {"incomplete_edges", incomplete_edges},
         {"exchange_plan", exchange_plan},
         {"atoms_permuted", atoms_permuted},

@@ -2,6 +2,7 @@
 // What the text of a refusal says about policies, outputs and helpers of a spec.
 #include <algorithm>
 
+#include "potentials/explain_spec.hpp"
 #include "potentials/validator/diagnosis_rules.hpp"
 #include "potentials/validator/refusal_text.hpp"
 #include "spec/format_names.hpp"
@@ -48,7 +49,30 @@ Found reductions_forbidden(const ModelCard&, const AttemptEvidence& e) {
         {edited(e.attempt.spec, [](MLIPSpec& s) { s.system_reductions = true; })});
 }
 
-Found geometry_not_replicated(const ModelCard&, const AttemptEvidence& e) {
+/// Whether a model with folded rows forms distances from positions, and adds shifts of images.
+bool takes_replicated_geometry(const ModelCard& card) {
+    const bool has_shifts = card.find_input(InputRole::EdgeShifts) != nullptr ||
+                            card.find_input(InputRole::EdgeCellShifts) != nullptr;
+    return card.rows == RowMode::Folded && has_shifts &&
+           card.find_input(InputRole::Positions) != nullptr &&
+           card.find_input(InputRole::EdgeVectors) == nullptr;
+}
+
+Found geometry_not_replicated(const ModelCard& card, const AttemptEvidence& e) {
+    const auto& spec = e.attempt.spec;
+    const bool replicates =
+        spec.distribution.policy.kind == PolicyKind::GraphParallel && spec.gp_replicate_geometry;
+    const bool reads_senders =
+        says(e, "it reads rows of senders from positions") || says(e, "that have to be refreshed");
+    if (reads_senders && !replicates && takes_replicated_geometry(card))
+        return refusal_finding(0.98, e,
+                               "Set policy \"graph_parallel\" and gp_replicate_geometry true: the "
+                               "model reads positions of senders and adds shifts of images.",
+                               {edited(spec, [](MLIPSpec& s) {
+                                   s.distribution.policy = {};
+                                   s.distribution.policy.kind = PolicyKind::GraphParallel;
+                                   s.gp_replicate_geometry = true;
+                               })});
     if (!says(e, "/gp_replicate_geometry")) return {};
     return refusal_finding(
         0.97, e, "Set gp_replicate_geometry false: policy \"graph_parallel\" alone replicates it.",
@@ -126,16 +150,20 @@ bool is_declared(const MLIPSpec& spec, const std::string& function) {
                        [&](const auto& helper) { return target_of(helper) == function; });
 }
 
+/// A function of the model's author. The archive's list has the methods of its modules, too.
+bool may_be_helper(const std::string& function) {
+    const auto dot = function.rfind('.');
+    if (dot == std::string::npos || function.rfind("torch.", 0) == 0) return false;
+    return function.substr(dot + 1).rfind("forward", 0) != 0;
+}
+
 Found undeclared_helper(const ModelCard&, const AttemptEvidence& e) {
     if (!says(e, "cannot distribute the model") && !says(e, "is not finite")) return {};
     if (says(e, "the spec declares ") || says(e, "declare it with an adapter")) return {};
     std::vector<MLIPSpec> edits;
     std::string names;
     for (const auto& function : e.free_functions) {
-        const bool of_torch = function.rfind("torch.", 0) == 0;
-        if (of_torch || function.rfind('.') == std::string::npos ||
-            is_declared(e.attempt.spec, function))
-            continue;
+        if (!may_be_helper(function) || is_declared(e.attempt.spec, function)) continue;
         names += (names.empty() ? "" : ", ") + function;
         edits.push_back(edited(e.attempt.spec, [&](MLIPSpec& s) {
             // an adapter that meant this function under a slightly different name gives way
@@ -158,6 +186,22 @@ Found undeclared_helper(const ModelCard&, const AttemptEvidence& e) {
     return diagnostic;
 }
 
+/// Whether the archive has nothing of this name: a spec of another model brings many such.
+bool is_of_another_model(const AttemptEvidence& e, const HelperAdapter& helper) {
+    const auto& functions = e.free_functions;
+    return std::find(functions.begin(), functions.end(), target_of(helper)) == functions.end();
+}
+
+/// The spec without all that names what neither the archive nor a library has.
+MLIPSpec without_other_models(const AttemptEvidence& e) {
+    return edited(e.attempt.spec, [&](MLIPSpec& s) {
+        std::erase_if(s.distribution.third_party_helpers,
+                      [&](const auto& helper) { return is_of_another_model(e, helper); });
+        std::erase_if(s.distribution.custom_ops,
+                      [](const auto& adapter) { return !is_registered_operator(adapter.op); });
+    });
+}
+
 Found helper_not_called(const ModelCard&, const AttemptEvidence& e) {
     if (!says(e, "/core/third_party_helpers/")) return {};
     std::vector<MLIPSpec> edits;
@@ -177,6 +221,7 @@ Found helper_not_called(const ModelCard&, const AttemptEvidence& e) {
                     jit->attr_name = renamed.attr_name;
                 }
             }));
+        if (is_of_another_model(e, helpers[k])) edits.push_back(without_other_models(e));
         edits.push_back(edited(e.attempt.spec, [&](MLIPSpec& s) {
             auto& list = s.distribution.third_party_helpers;
             list.erase(list.begin() + static_cast<std::ptrdiff_t>(k));
@@ -189,7 +234,7 @@ Found helper_not_called(const ModelCard&, const AttemptEvidence& e) {
         }));
     }
     return refusal_finding(
-        0.9, e,
+        0.97, e,
         "Name the function as the archive does, or remove the adapter: as it is, it "
         "replaces nothing and the archive's own code would bypass it.",
         std::move(edits));

@@ -11,6 +11,9 @@ namespace nvalchemi {
 
 namespace {
 
+// a diagnosis of at least this confidence explains what follows from it
+constexpr double kExplains = 0.8;
+
 void apply_rules(const std::vector<DiagnosisRule>& rules, const ModelCard& card,
                  const AttemptEvidence& evidence, std::vector<Diagnostic>& found) {
     for (const auto& rule : rules) {
@@ -49,6 +52,13 @@ OpAdapter& require_adapter(MLIPSpec& spec, const std::string& op) {
     return spec.distribution.custom_ops.back();
 }
 
+bool is_below_rounding(const std::vector<Deviation>& quantities) {
+    const auto passed = [](const Deviation& quantity) { return quantity.passed(); };
+    const auto rounding = [](const Deviation& quantity) { return quantity.is_rounding(); };
+    return !std::all_of(quantities.begin(), quantities.end(), passed) &&
+           std::all_of(quantities.begin(), quantities.end(), rounding);
+}
+
 std::vector<Diagnostic> diagnose(const ModelCard& card, const AttemptEvidence& evidence) {
     std::vector<Diagnostic> found;
     if (evidence.attempt.verdict == Verdict::Refused)
@@ -56,10 +66,38 @@ std::vector<Diagnostic> diagnose(const ModelCard& card, const AttemptEvidence& e
             apply_rules(*rules, card, evidence, found);
     if (evidence.attempt.verdict == Verdict::Failed)
         apply_rules(divergence_rules(), card, evidence, found);
+    // rounding explains everything else that the differences may look like
+    if (!found.empty() && found[0].symptom == kBelowRounding)
+        found.erase(found.begin() + 1, found.end());
     std::stable_sort(found.begin(), found.end(), [](const auto& left, const auto& right) {
         return left.confidence > right.confidence;
     });
     return found;
+}
+
+std::vector<Diagnostic> for_people(std::vector<Diagnostic> found, const AttemptEvidence& evidence) {
+    std::vector<Diagnostic> kept;
+    for (auto& diagnostic : found) {
+        const bool is_repeated = std::any_of(kept.begin(), kept.end(), [&](const auto& other) {
+            return other.symptom == diagnostic.symptom;
+        });
+        const bool is_last_resort = diagnostic.symptom == "refused_otherwise" && found.size() > 1;
+        if (!is_repeated && !is_last_resort) kept.push_back(diagnostic);
+    }
+    if (kept.empty() || !evidence.divergence || !evidence.divergence->found) return kept;
+    const auto first = kept[0];
+    // what no spec mends, and what is not certain, is no explanation of the first difference
+    if (first.edits.empty() || first.confidence < kExplains) return kept;
+    for (auto& later : kept) {
+        const bool is_of_first_value =
+            !later.evidence.empty() && later.evidence[0] == first.evidence[0];
+        if (later.confidence >= first.confidence || is_of_first_value) continue;
+        later.advice = "Probably a consequence of " + first.symptom +
+                       ": mend that first, and look at this only if it is still there.";
+        later.edits.clear();
+        later.patch = "[]";
+    }
+    return kept;
 }
 
 std::vector<std::string> known_symptoms() {
@@ -71,6 +109,7 @@ std::vector<std::string> known_symptoms() {
     names.emplace_back("non_conservative_forces");
     names.emplace_back("stress_is_no_slope");
     names.emplace_back("run_differs_from_parts");
+    names.emplace_back("spec_text_refused");
     for (const char* name :
          {"energies_alone_differ", "energies_wrong_beside_ranks", "energies_wrong_everywhere",
           "backward_exchange", "forces_are_no_slopes"})

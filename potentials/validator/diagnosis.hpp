@@ -11,6 +11,9 @@
 
 namespace nvalchemi {
 
+/// The symptom of a comparison that asks for more than the precision gives.
+inline constexpr const char* kBelowRounding = "tolerance_below_rounding";
+
 /// What may be wrong, why one thinks so, and what to do.
 struct Diagnostic {
     std::string symptom;  ///< a stable name: "missing_scatter_outputs"
@@ -23,6 +26,11 @@ struct Diagnostic {
 
 /// The findings of all rules, the most certain first.
 std::vector<Diagnostic> diagnose(const ModelCard& card, const AttemptEvidence& evidence);
+
+/// For people: without findings that say nothing beside others, and each symptom once. Where the
+/// most certain one explains the first value that differs, those that rest on later values lose
+/// their edits and say of what they are a consequence.
+std::vector<Diagnostic> for_people(std::vector<Diagnostic> found, const AttemptEvidence& evidence);
 
 /// Names of all symptoms that diagnose() knows.
 std::vector<std::string> known_symptoms();

@@ -24,6 +24,9 @@ const std::vector<DiagnosisRule>& refusal_rules();
 /// Rules for specs that ran: they read differences, divergence and the checks of the partition.
 const std::vector<DiagnosisRule>& divergence_rules();
 
+/// Whether something differs, and all of it by no more than rounding.
+bool is_below_rounding(const std::vector<Deviation>& quantities);
+
 /// The spec after `change`.
 template <typename Change>
 MLIPSpec edited(MLIPSpec spec, Change change) {

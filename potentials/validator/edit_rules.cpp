@@ -100,14 +100,35 @@ Edits drop_helper(const ModelCard&, const AttemptEvidence& e) {
     return edits;
 }
 
-Edits drop_scatter_outputs(const ModelCard&, const AttemptEvidence& e) {
+// --- edits of a spec that passed: it may do with less communication ---
+
+Edits refresh_when_read(const ModelCard&, const AttemptEvidence& e) {
+    const auto& policy = e.attempt.spec.distribution.policy;
+    if (!policy.has_halo() || policy.gather_mode == GatherMode::HaloRead) return {};
+    return {edited(e.attempt.spec,
+                   [](MLIPSpec& s) { s.distribution.policy.gather_mode = GatherMode::HaloRead; })};
+}
+
+bool is_called(const AttemptEvidence& e, const std::string& op) {
+    return std::any_of(e.calls.begin(), e.calls.end(),
+                       [&](const auto& call) { return call.op == op; });
+}
+
+bool must_be_declared(const AttemptEvidence& e, const std::string& op) {
+    return std::any_of(e.foreign_calls.begin(), e.foreign_calls.end(),
+                       [&](const auto& call) { return call.op == op; });
+}
+
+/// An adapter of an operator whose effect is known may only hide it.
+Edits drop_adapter(const ModelCard&, const AttemptEvidence& e) {
     Edits edits;
-    for (const auto& adapter : e.attempt.spec.distribution.custom_ops)
-        for (const auto& [position, transform] : adapter.output_transforms)
-            if (transform.kind == Kind::ScatterOutputs)
-                edits.push_back(edited(e.attempt.spec, [&, position = position](MLIPSpec& s) {
-                    require_adapter(s, adapter.op).output_transforms.erase(position);
-                }));
+    const auto& adapters = e.attempt.spec.distribution.custom_ops;
+    for (std::size_t k = 0; k < adapters.size(); ++k)
+        if (is_called(e, adapters[k].op) && !must_be_declared(e, adapters[k].op))
+            edits.push_back(edited(e.attempt.spec, [&](MLIPSpec& s) {
+                auto& ops = s.distribution.custom_ops;
+                ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(k));
+            }));
     return edits;
 }
 
@@ -123,7 +144,11 @@ const std::vector<EditRule>& edit_rules() {
         {"drop_argument_transform", 0.3, false, drop_argument_transform},
         {"drop_output_transform", 0.3, false, drop_output_transform},
         {"drop_helper", 0.2, false, drop_helper},
-        {"less_communication_without_scatter_outputs", 0.5, true, drop_scatter_outputs},
+        {"less_communication_with_halo_read", 0.55, true, refresh_when_read},
+        {"less_communication_without_output_transform", 0.5, true, drop_output_transform},
+        {"less_communication_without_adapter", 0.45, true, drop_adapter},
+        {"less_communication_with_local_scatter", 0.4, true, correction_to_local},
+        {"less_communication_without_helper", 0.3, true, drop_helper},
     };
     return rules;
 }

@@ -7,6 +7,7 @@
 
 #include "potentials/validator/decomposed_run.hpp"
 #include "potentials/validator/diagnosis.hpp"
+#include "potentials/validator/diagnosis_rules.hpp"
 #include "potentials/validator/trace_report.hpp"
 #include "potentials/validator/validate_in_parts.hpp"
 
@@ -15,8 +16,8 @@ namespace nvalchemi {
 namespace {
 
 /// Findings that rest on the run alone; the others need values from inside the model.
-constexpr const char* kOfTheRun[] = {"incomplete_edges", "exchange_plan", "atoms_permuted",
-                                     "reduced_precision"};
+constexpr const char* kOfTheRun[] = {kBelowRounding, "incomplete_edges", "exchange_plan",
+                                     "atoms_permuted", "reduced_precision"};
 constexpr const char* kUnexplained = "run_differs_from_parts";
 constexpr const char* kStale = "stale_data";
 
@@ -47,15 +48,24 @@ std::vector<Diagnostic> diagnose_run(const ModelCard& card, const DecomposedRun&
 }
 
 std::string parts_text(const TraceReport& report, const DecomposedRun& run) {
-    return run.same_parts ? "the same atoms on the same " + std::to_string(run.ranks) + " ranks"
-                          : std::to_string(report.ranks) + " virtual ranks";
+    return run.same_parts ? "the same atoms on the same " + ranks_text(run.ranks)
+                          : ranks_text(report.ranks, "virtual ");
+}
+
+bool differs_by_rounding(const DecomposedRun& run) {
+    return run.failure.empty() && run.completeness.complete && run.plan.good &&
+           is_below_rounding(run.quantities);
 }
 
 bool played(const TraceReport& report) { return report.attempts[0].verdict != Verdict::Refused; }
 
 Blame blame_of(const TraceReport& report, const DecomposedRun& run, bool run_is_sound) {
-    const bool parts_pass = report.attempts[0].verdict == Verdict::Passed;
-    if (run.passed()) return parts_pass ? Blame::Nothing : Blame::Spec;
+    // what only rounding makes differ is nobody's fault
+    const bool parts_pass =
+        report.attempts[0].verdict == Verdict::Passed ||
+        (!report.diagnostics.empty() && report.diagnostics[0].symptom == kBelowRounding);
+    const bool run_is_right = run.passed() || differs_by_rounding(run);
+    if (run_is_right) return parts_pass ? Blame::Nothing : Blame::Spec;
     if (parts_pass) return Blame::Run;
     if (!run_is_sound) return Blame::Both;
     // a spec that is refused when it is loaded once more is no explanation of a run that began
@@ -100,7 +110,7 @@ std::string action_of(const TraceReport& report, const DecomposedRun& run,
                       const std::vector<Diagnostic>& of_run, const ProposedSpec& proposed) {
     const std::string advice = of_run.empty() ? "" : " " + of_run[0].advice;
     switch (run.blame) {
-        case Blame::Nothing: return report.next_action;
+        case Blame::Nothing: return of_run.empty() ? report.next_action : of_run[0].advice;
         case Blame::Run:
             return "Do not change the spec: " + parts_text(report, run) +
                    ", played in one process, reproduce the undecomposed model, so the fault is in "
@@ -110,10 +120,10 @@ std::string action_of(const TraceReport& report, const DecomposedRun& run,
             return "The run's own exchange or neighbours are wrong, and the spec too." + advice +
                    " Then: " + action_on_spec(report, proposed);
         case Blame::Spec:
-            return (run.passed() ? "This run is right, but " + parts_text(report, run) +
-                                       ", played in one process, are not. "
-                                 : std::string()) +
-                   action_on_spec(report, proposed);
+            if (!run.passed() || report.evidence.divergence_on_chain)
+                return action_on_spec(report, proposed);
+            return "This run is right, but " + parts_text(report, run) +
+                   ", played in one process, are not. " + action_on_spec(report, proposed);
         case Blame::Unknown: break;
     }
     return "The parts could not be played in one process: " + report.attempts[0].message +
@@ -198,6 +208,7 @@ void join_run(TraceReport& report, const ModelCard& card, DecomposedRun run,
     std::stable_sort(
         report.diagnostics.begin(), report.diagnostics.end(),
         [](const auto& left, const auto& right) { return left.confidence > right.confidence; });
+    report.diagnostics = for_people(std::move(report.diagnostics), report.evidence);
     report.run = std::move(run);
 }
 

@@ -36,9 +36,12 @@ bool better(const Attempt& left, const Attempt& right) {
     const bool left_passed = left.verdict == Verdict::Passed;
     const bool right_passed = right.verdict == Verdict::Passed;
     if (left_passed != right_passed) return left_passed;
+    if (!left_passed && left.readable != right.readable) return left.readable;
     if (!left_passed) return left.score < right.score;
     if (left.bytes_per_step != right.bytes_per_step)
         return left.bytes_per_step < right.bytes_per_step;
+    // one part sends nothing, whatever the spec
+    if (left.chain_bytes != right.chain_bytes) return left.chain_bytes < right.chain_bytes;
     return false;  // the earlier one, which needs fewer edits
 }
 
@@ -74,7 +77,10 @@ class Search {
             repair_.best = newest;
         const bool passes = repair_.tried[newest].attempt.verdict == Verdict::Passed;
         if (!passes && !is_mended_) propose(newest, false);
-        if (passes && is_mended_ && newest == repair_.best) propose(newest, true);
+        if (passes && is_mended_ && newest == repair_.best) {
+            queue_.clear();  // the same edits of a spec that communicates more
+            propose(newest, true);
+        }
     }
 
     void propose(std::size_t parent, bool after_pass) {

@@ -27,8 +27,9 @@ struct Repair {
 
 /// Try edits of the spec, those of the best attempt and of the most certain diagnosis first, until
 /// one passes; then edits of that one which may communicate less. At most `max_attempts` specs,
-/// the given one included. Of those that pass, the one that sends the fewest bytes is the best,
-/// then the first; if none passes, the one with the smallest differences.
+/// the given one included. Of those that pass, the one that sends the fewest bytes is the best
+/// (on the structure, then on companion_system()), then the first; if none passes, the one with the
+/// smallest differences of those that a strict reader takes.
 Repair repair_spec(SpecTrial& trial, AttemptEvidence first, int max_attempts);
 
 }  // namespace nvalchemi

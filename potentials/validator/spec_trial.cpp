@@ -130,14 +130,19 @@ SpecTrial::SpecTrial(const ValidationRequest& request)
 void SpecTrial::evaluate_companion(Session& session, AttemptEvidence& evidence) {
     auto& attempt = evidence.attempt;
     if (!companion_reference_ || attempt.verdict != Verdict::Passed) return;
-    auto quantities = compare_with_reference(companion_, *companion_reference_,
-                                             evaluate_virtual(session, companion_parts_), {});
+    const auto found = evaluate_virtual(session, companion_parts_);
+    attempt.chain_bytes = bytes_sent(found.events.front(), companion_parts_, card());
+    auto quantities = compare_with_reference(companion_, *companion_reference_, found, {});
     if (all_passed(quantities)) return;
     attempt.verdict = Verdict::Failed;
     attempt.score = score_of(quantities);
-    attempt.message = "right on the given structure, but wrong on a chain of " +
-                      std::to_string(companion_.size()) +
-                      " atoms in parts of which none sees all: the quantities named \"chain\"";
+    attempt.message =
+        request_.ranks == 1
+            ? "right on 1 rank; the spec would be wrong on more: a chain of twelve atoms in parts "
+              "differs"
+            : "right on the given structure, but wrong on a chain of " +
+                  std::to_string(companion_.size()) +
+                  " atoms in parts of which none sees all: the quantities named \"chain\"";
     for (auto& quantity : quantities) {
         quantity.quantity = "chain: " + quantity.quantity;
         quantity.worst = -1;
@@ -183,8 +188,11 @@ AttemptEvidence SpecTrial::try_spec(const MLIPSpec& spec) {
     options.counts_exchanges = false;
     try {
         // what was read leniently, or was edited, must be what a strict reader accepts
-        if (!options.spec_reading.lenient)
+        if (!options.spec_reading.lenient) {
+            attempt.readable = false;
             parse_mlip_spec(write_mlip_spec(spec), "distribution spec");
+            attempt.readable = true;
+        }
         Session session(request_.archive, options);
         evidence.adapter_uses = session.adapter_uses();
         evidence.foreign_calls = session.foreign_calls();

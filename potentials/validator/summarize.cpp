@@ -10,7 +10,7 @@ namespace nvalchemi {
 namespace {
 
 constexpr std::size_t kShownLists = 5;
-constexpr std::size_t kShownText = 160;
+constexpr std::size_t kPageWidth = 120;
 
 std::string format(const char* layout, double value) {
     char text[48];
@@ -18,10 +18,48 @@ std::string format(const char* layout, double value) {
     return text;
 }
 
-std::string shortened(std::string text) {
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    if (text.size() > kShownText) text = text.substr(0, kShownText) + "...";
-    return text;
+/// Words of a text that follows `used` columns, in lines of the page's width that begin with
+/// `indent`. Words that are longer stay whole.
+std::string wrapped(const std::string& text, std::size_t used, const std::string& indent) {
+    std::istringstream words(text);
+    std::string lines, word;
+    while (words >> word) {
+        if (!lines.empty()) {
+            const bool fits = used + 1 + word.size() <= kPageWidth;
+            lines += fits ? " " : "\n" + indent;
+            used = fits ? used + 1 : indent.size();
+        }
+        lines += word;
+        used += word.size();
+    }
+    return lines;
+}
+
+/// JSON text after `used` columns, broken after commas outside of strings: it stays the same JSON.
+std::string wrapped_json(const std::string& text, std::size_t used, const std::string& indent) {
+    std::string lines, piece;
+    bool in_string = false;
+    for (std::size_t k = 0; k < text.size(); ++k) {
+        piece += text[k];
+        if (in_string && text[k] == '\\' && k + 1 < text.size())
+            piece += text[++k];
+        else if (text[k] == '"')
+            in_string = !in_string;
+        if (k + 1 < text.size() && (in_string || text[k] != ',')) continue;
+        if (used + piece.size() > kPageWidth && !lines.empty()) {
+            lines += "\n" + indent;
+            used = indent.size();
+        }
+        lines += piece;
+        used += piece.size();
+        piece.clear();
+    }
+    return lines;
+}
+
+void write_wrapped(const std::string& lead, const std::string& text, const std::string& indent,
+                   std::ostringstream& page) {
+    page << lead << wrapped(text, lead.size(), indent) << "\n";
 }
 
 const char* word_of(Verdict verdict) {
@@ -81,20 +119,27 @@ void write_diagnosis(const TraceReport& report, std::ostringstream& page) {
     for (std::size_t k = 0; k < std::min<std::size_t>(3, report.diagnostics.size()); ++k) {
         const auto& found = report.diagnostics[k];
         page << "diagnosis: " << found.symptom << " (confidence "
-             << format("%.2f", found.confidence) << ")\n  " << shortened(found.advice) << "\n";
-        if (!found.evidence.empty()) page << "  because " << shortened(found.evidence[0]) << "\n";
-        if (found.patch != "[]" && !found.patch.empty())
-            page << "  spec edit " << shortened(found.patch) << "\n";
+             << format("%.2f", found.confidence) << ")\n";
+        write_wrapped("  ", found.advice, "  ", page);
+        if (!found.evidence.empty()) write_wrapped("  because ", found.evidence[0], "    ", page);
+        if (found.patch != "[]" && !found.patch.empty()) {
+            const std::string lead = "  spec edit ";
+            page << lead << wrapped_json(found.patch, lead.size(), "    ") << "\n";
+        }
     }
 }
 
 void write_errors(const ErrorMap& map, const char* other, std::ostringstream& page) {
+    if (map.atoms_wrong == 0) return;
     page << "errors: " << map.atoms_wrong << " atoms wrong, " << map.wrong_near_face
          << " of them near a face (" << map.atoms_near_face << " atoms are)\n";
     for (std::size_t k = 0; k < std::min<std::size_t>(3, map.worst.size()); ++k) {
         const auto& atom = map.worst[k];
+        if (atom.force_error == 0 && atom.energy_error == 0) break;
         page << "  atom " << atom.atom << " of rank " << atom.rank << ": force off by "
              << format("%.2e", atom.force_error) << " eV/A";
+        if (atom.force_error == 0)
+            page << ", energy by " << format("%.2e", atom.energy_error) << " eV";
         if (atom.face_distance)
             page << ", " << format("%.2f", *atom.face_distance) << " A from " << other;
         page << "\n";
@@ -122,15 +167,39 @@ void write_neighbors(const Completeness& found, const PlanCheck& plan, std::ostr
 void write_run(const DecomposedRun& run, const TraceReport& report, std::ostringstream& page) {
     page << "the run, " << run.label << " at step " << run.step << ": "
          << (run.passed() ? "passed" : "FAILED") << "\n";
-    if (!run.failure.empty()) page << "stopped: " << shortened(run.failure) << "\n";
+    if (!run.failure.empty()) write_wrapped("stopped: ", run.failure, "  ", page);
     write_quantities(run.quantities, page);
     if (run.errors && !run.passed()) write_errors(*run.errors, "a face of its sub-domain", page);
     write_neighbors(run.completeness, run.plan, page);
     write_parts(run.health, page);
     page << "played in one process, "
          << (run.same_parts ? "the same atoms on the same ranks: "
-                            : std::to_string(report.ranks) + " virtual ranks: ")
+                            : ranks_text(report.ranks, "virtual ") + ": ")
          << word_of(report.attempts[0].verdict) << "\n";
+}
+
+/// "attempt 1, the given spec: failed"
+std::string title_of(const Attempt& attempt) {
+    return "attempt " + std::to_string(attempt.number) +
+           (attempt.rule.empty() ? ", the given spec: " : ", mended: ") + word_of(attempt.verdict);
+}
+
+/// Where several specs were tried, whose numbers are shown: first those of the one that passes.
+void write_tables(const TraceReport& report, std::ostringstream& page) {
+    const auto& shown = report.evidence.attempt;
+    const bool several = report.attempts.size() > 1;
+    if (several && shown.verdict != Verdict::Passed)
+        for (const auto& attempt : report.attempts)
+            if (attempt.verdict == Verdict::Passed && attempt.spec == report.spec) {
+                page << title_of(attempt) << "\n";
+                write_quantities(attempt.quantities, page);
+                break;
+            }
+    if (several) page << title_of(shown) << "\n";
+    write_quantities(shown.quantities, page);
+    if (!shown.message.empty())
+        write_wrapped(shown.verdict == Verdict::Refused ? "refused: " : "failed: ", shown.message,
+                      "  ", page);
 }
 
 void write_attempts(const TraceReport& report, std::ostringstream& page) {
@@ -148,16 +217,18 @@ void write_attempts(const TraceReport& report, std::ostringstream& page) {
 
 }  // namespace
 
+std::string ranks_text(int ranks, const std::string& kind) {
+    return std::to_string(ranks) + " " + kind + (ranks == 1 ? "rank" : "ranks");
+}
+
 std::string summarize(const TraceReport& report) {
     std::ostringstream page;
     page << (report.ok ? "PASSED" : "FAILED") << ": model '" << report.model.name << "' ("
-         << report.model.hash << "), " << report.atoms << " atoms on " << report.ranks << " ranks, "
-         << report.device << ", " << format("%.1f", report.seconds) << " s\n"
+         << report.model.hash << "), " << report.atoms << " atoms on " << ranks_text(report.ranks)
+         << ", " << report.device << ", " << format("%.1f", report.seconds) << " s\n"
          << "next: " << report.next_action << "\n";
     if (report.run) write_run(*report.run, report, page);
-    write_quantities(report.evidence.attempt.quantities, page);
-    if (!report.evidence.attempt.message.empty())
-        page << "refused: " << shortened(report.evidence.attempt.message) << "\n";
+    write_tables(report, page);
     write_diagnosis(report, page);
     if (report.evidence.errors && report.evidence.attempt.verdict != Verdict::Passed)
         write_errors(*report.evidence.errors, "another part", page);

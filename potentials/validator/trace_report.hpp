@@ -44,6 +44,9 @@ struct TraceReport {
     std::optional<DecomposedRun> run;  ///< the real run that the parts were taken from
 };
 
+/// "1 rank", "3 virtual ranks": `kind` is "" or an adjective with a blank after it.
+std::string ranks_text(int ranks, const std::string& kind = "");
+
 /// JSON text as trace_report.schema.json describes it, indented, with a final newline.
 std::string write_trace_report(const TraceReport& report);
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "potentials/validator/diagnosis_rules.hpp"
 #include "potentials/validator/spec_patch.hpp"
 #include "potentials/validator/spec_repair.hpp"
 #include "potentials/validator/spec_trial.hpp"
@@ -44,23 +45,39 @@ std::string why_not(const TraceReport& report) {
                  "differs and at where the errors are.";
 }
 
-std::string next_action_of(const TraceReport& report, bool repaired) {
+/// Where a person finds the spec that passes; empty: nowhere.
+std::string place_of_spec(const ValidationRequest& request) {
+    if (!request.spec_file.empty()) return "the spec in " + request.spec_file;
+    if (!request.report_file.empty()) return "the member spec of " + request.report_file;
+    return "";
+}
+
+constexpr const char* kKeepIt = "give --write-spec FILE to keep it";
+
+std::string next_action_of(const TraceReport& report, const ValidationRequest& request,
+                           bool repaired) {
     const auto count = std::to_string(report.attempts.size());
+    const auto place = place_of_spec(request);
     if (report.finite_differences && !report.finite_differences->forces_are_slopes)
         return "The model's own forces are not the slopes of its energy, on one process already: "
                "ask its author; the decomposition is " +
                std::string(report.ok ? "right." : "to be mended apart from that.");
     if (repaired && report.ok)
         return "The spec was mended (" + report.fix_applied +
-               "): use the spec in this report from now on.";
+               "): " + (place.empty() ? kKeepIt : "use " + place + " from now on") + ".";
     if (repaired)
-        return "Use the spec in this report: it passes; the given one does not. " + why_not(report);
+        return (place.empty() ? std::string("A spec was found that passes, ") + kKeepIt
+                              : "Use " + place + ": it passes") +
+               "; the given one does not. " + why_not(report);
     if (report.ok)
         return report.evidence.health.sees_everything && report.ranks > 1
                    ? "Nothing to do for this structure; validate a larger one too, because here a "
                      "part sees every atom."
                    : "Nothing to do: the parts reproduce the undecomposed model.";
     return (report.attempts.size() > 1 ? "None of " + count + " specs passes. " : "") +
+           (report.evidence.divergence_on_chain && report.ranks == 1
+                ? report.attempts[0].message + ". "
+                : "") +
            why_not(report);
 }
 
@@ -83,18 +100,36 @@ std::string rules_of(const std::vector<AttemptEvidence>& tried, std::size_t at) 
     return rules;
 }
 
+std::string patch_to(const ValidationRequest& request, const MLIPSpec& given, const MLIPSpec& to) {
+    return request.refused_text.empty() ? make_spec_patch(given, to)
+                                        : make_text_patch(request.refused_text, given, to);
+}
+
+/// What is meant passes, but no strict reader takes it as it is written.
+Diagnostic text_refused(const ValidationRequest& request, const MLIPSpec& spec) {
+    return {"spec_text_refused",
+            0.98,
+            {request.refusal},
+            "Write the spec in its canonical form: what it means passes, but pair_style refuses "
+            "it as it is written.",
+            {spec},
+            patch_to(request, spec, spec)};
+}
+
 /// Keep what was found out: of the attempt that was given if it failed, else of the one that won.
 void conclude(const ValidationRequest& request, SpecTrial& trial, Repair repair,
               TraceReport& report) {
     const auto& best = repair.tried[repair.best].attempt;
-    const bool given_passed = repair.tried[0].attempt.verdict == Verdict::Passed;
+    const bool meant_passed = repair.tried[0].attempt.verdict == Verdict::Passed;
+    const bool given_passed = meant_passed && request.refused_text.empty();
     const bool repaired = !given_passed && best.verdict == Verdict::Passed;
     report.spec = best.spec;
-    report.proposed_patch = make_spec_patch(repair.tried[0].attempt.spec, best.spec);
+    report.proposed_patch = patch_to(request, repair.tried[0].attempt.spec, best.spec);
     report.ok = given_passed || (repaired && request.autofix == AutoFix::Apply);
     if (repaired && request.autofix == AutoFix::Apply)
-        report.fix_applied = rules_of(repair.tried, repair.best);
-    report.diagnostics = diagnose(trial.card(), repair.tried[0]);
+        report.fix_applied = meant_passed ? "canonical_form" : rules_of(repair.tried, repair.best);
+    report.diagnostics = for_people(diagnose(trial.card(), repair.tried[0]), repair.tried[0]);
+    if (meant_passed && repaired) report.diagnostics.push_back(text_refused(request, best.spec));
     if (report.finite_differences)
         for (auto& found : diagnose_slopes(*report.finite_differences))
             report.diagnostics.push_back(std::move(found));
@@ -102,7 +137,7 @@ void conclude(const ValidationRequest& request, SpecTrial& trial, Repair repair,
     // a spec that could not be loaded has shown nothing: then the best that ran says more
     const bool shows = repair.tried[0].attempt.verdict != Verdict::Refused;
     report.evidence = std::move(repair.tried[shows ? 0 : repair.best]);
-    report.next_action = next_action_of(report, repaired);
+    report.next_action = next_action_of(report, request, repaired);
 }
 
 }  // namespace
@@ -122,8 +157,9 @@ TraceReport validate_in_parts(const ValidationRequest& request) {
     auto first =
         trial.run(request.session.spec ? *request.session.spec : trial.card().distribution());
     Repair repair;
-    // no spec mends parts that are not those of the system
-    const bool sound = first.completeness.complete && first.plan.good;
+    // no spec mends parts that are not those of the system, nor a tolerance
+    const bool sound = first.completeness.complete && first.plan.good &&
+                       !is_below_rounding(first.attempt.quantities);
     if (request.autofix != AutoFix::No && first.attempt.verdict != Verdict::Passed && sound)
         repair = repair_spec(trial, std::move(first), request.max_attempts);
     else

@@ -24,6 +24,9 @@ enum class AutoFix {
 struct ValidationRequest {
     std::string archive;     ///< bytes
     SessionOptions session;  ///< `spec` is the one to start from; absent: the card's
+    /// Where the file of `session.spec` is refused by a strict reader and was read leniently: its
+    /// text, and what the strict reader says. Such a file has to be written anew to be used.
+    std::string refused_text, refusal;
     WholeSystem system;
     int ranks = 2;
     std::vector<int> owners;  ///< (n,) rank of each atom; empty: bisect()
@@ -33,6 +36,9 @@ struct ValidationRequest {
     int max_attempts = 12;
     int finite_difference_atoms = 0;
     ValidationTolerance tolerance;
+    /// Where the caller will write the spec that is found, and the report; empty: nowhere. Only the
+    /// advice on what to do next names them.
+    std::string spec_file, report_file;
     /// For tests: change what the ranks are given, and what carries their rows.
     std::function<void(VirtualParts&)> alter_parts;
     PartsOptions parts;

@@ -20,6 +20,7 @@
 #include "group.h"
 #include "lammps.h"
 #include "memory.h"
+#include "modify.h"
 #include "neighbor.h"
 #include "update.h"
 #include "utils.h"
@@ -32,7 +33,6 @@ using namespace FixConst;
 
 namespace {
 
-constexpr int COLUMNS = 4;    // dfx dfy dfz |df|
 const std::string PREFIX = "fix nvalchemi/validate: ";
 
 }    // namespace
@@ -114,9 +114,28 @@ void FixNvalchemiValidate::init()
                "forces at once; use run_style verlet",
                update->integrate_style);
   find_pair();
+  refuse_shared_report();
   impl->sampler.reset();    // the pair style may be another one
   impl->threads = nvalchemi::threads_for_rank(world);
   impl->judge.use_threads(impl->threads);
+}
+
+/* ----------------------------------------------------------------------
+   two fixes would overwrite each other's
+------------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::refuse_shared_report() const
+{
+  if (impl->options.report.empty()) return;
+  for (Fix *other : modify->get_fix_by_style("^nvalchemi/validate")) {
+    const auto *validate = dynamic_cast<FixNvalchemiValidate *>(other);
+    if (!validate || validate == this || validate->impl->options.report != impl->options.report)
+      continue;
+    error->all(FLERR,
+               "fix nvalchemi/validate: keyword report: got {} for fix {} and for fix {}, expected "
+               "a file for each",
+               impl->options.report, id, other->id);
+  }
 }
 
 /* ---------------------------------------------------------------------- */
@@ -264,6 +283,15 @@ void FixNvalchemiValidate::prepare(bool at_setup)
                "same kind, or raise keyword limit as far as the memory of rank 0 reaches",
                natoms, options.limit);
   const bigint selected = count_mapped_atoms(lmp, pair, groupbit);
+  if (selected == 0 && !at_setup) {
+    due = false;
+    if (comm->me == 0)
+      error->warning(FLERR,
+                     "fix nvalchemi/validate: step {}: group {} has none of the pair style's atoms "
+                     "left; nothing is compared",
+                     update->ntimestep, group->names[igroup]);
+    return;
+  }
   if (selected == 0)
     error->all(FLERR,
                "fix nvalchemi/validate: got group {} with none of the pair style's atoms, expected "
@@ -278,10 +306,12 @@ void FixNvalchemiValidate::prepare(bool at_setup)
   if (sampled && at_setup && comm->me == 0 && !refused.empty()) error->warning(FLERR, refused);
   pair->record_contribution(true);
   pair->on_failure(
-      [this, at_setup, alive = std::weak_ptr<int>(impl->alive)](const std::string &reason) {
+      this, [this, at_setup, alive = std::weak_ptr<int>(impl->alive)](const std::string &reason) {
         if (!alive.lock()) return;
         const Judgement judgement = judge(at_setup, reason);
         if (comm->me == 0) utils::logmesg(lmp, judgement.page);
+        if (comm->me == 0 && !judgement.trouble.empty())
+          error->warning(FLERR, PREFIX + judgement.trouble);
       });
 }
 
@@ -293,7 +323,7 @@ void FixNvalchemiValidate::compare(bool at_setup)
 {
   due = false;
   pair->record_contribution(false);
-  pair->on_failure(nullptr);
+  pair->on_failure(this, nullptr);
   check_contribution();
   compared_step = update->ntimestep;
   impl->watch.remember(SubDomain(*domain));
@@ -308,6 +338,8 @@ void FixNvalchemiValidate::compare(bool at_setup)
   const auto &verdict = judgement.verdict;
   store(verdict);
   impl->tally.add(verdict);
+  if (comm->me == 0 && !judgement.trouble.empty())
+    error->warning(FLERR, PREFIX + judgement.trouble);
   if (comm->me == 0 && (at_setup || verdict.failed()))
     utils::logmesg(lmp, (impl->sampler ? ""
                                        : verdict_table(verdict, judgement.further, id,
@@ -401,94 +433,4 @@ void FixNvalchemiValidate::conclude(Judgement &judgement)
   nvalchemi::share_root_text(world, judgement.failure);
   nvalchemi::share_root_text(world, judgement.text);
   MPI_Bcast(&judgement.verdict, sizeof(judgement.verdict), MPI_BYTE, 0, world);
-}
-
-/* ---------------------------------------------------------------------- */
-
-void FixNvalchemiValidate::store(const ValidationVerdict &verdict)
-{
-  for (int k = 0; k < ValidationVerdict::QUANTITIES; k++) {
-    figures[k < 4 ? DIFFERENCE + k : VIRIAL_DIFFERENCE] = verdict.difference[k];
-    figures[k < 4 ? TOLERANCE + k : VIRIAL_TOLERANCE] = verdict.tolerance[k];
-  }
-  const double ratio = verdict.worst_ratio();
-  if (!std::isnan(figures[WORST_RATIO]) && !(ratio <= figures[WORST_RATIO]))
-    figures[WORST_RATIO] = ratio;
-  figures[OUTPUT_RATIO] = verdict.output_ratio;
-  figures[PASSED] = verdict.undecided ? -1.0 : verdict.passed() ? 1.0 : 0.0;
-  figures[ATOMS] = static_cast<double>(verdict.natoms);
-  figures[SECONDS] = verdict.seconds;
-  figures[COMPARISONS] += 1.0;
-  figures[INCOMPLETE_ATOMS] = static_cast<double>(verdict.atoms_wrong);
-  figures[EXCHANGE_GOOD] = verdict.exchange_good ? 1.0 : 0.0;
-}
-
-/* ----------------------------------------------------------------------
-   zero for atoms outside of the group
-------------------------------------------------------------------------- */
-
-void FixNvalchemiValidate::store_errors(const std::vector<double> &local)
-{
-  for (int i = 0; i < atom->nlocal; i++) {
-    const double *error_of = &local[3 * i];
-    set_arrays(i);
-    if (!(atom->mask[i] & groupbit)) continue;
-    for (int k = 0; k < 3; k++) errors[i][k] = error_of[k];
-    errors[i][3] = std::sqrt(error_of[0] * error_of[0] + error_of[1] * error_of[1] +
-                             error_of[2] * error_of[2]);
-  }
-}
-
-/* ---------------------------------------------------------------------- */
-
-double FixNvalchemiValidate::compute_vector(int n)
-{
-  return figures[n];
-}
-
-/* ---------------------------------------------------------------------- */
-
-void FixNvalchemiValidate::grow_arrays(int nmax)
-{
-  memory->grow(errors, nmax, COLUMNS, "nvalchemi/validate:errors");
-  array_atom = errors;
-}
-
-/* ---------------------------------------------------------------------- */
-
-void FixNvalchemiValidate::copy_arrays(int i, int j, int)
-{
-  for (int k = 0; k < COLUMNS; k++) errors[j][k] = errors[i][k];
-}
-
-/* ----------------------------------------------------------------------
-   new atoms, and all of them before the first comparison
-------------------------------------------------------------------------- */
-
-void FixNvalchemiValidate::set_arrays(int i)
-{
-  for (int k = 0; k < COLUMNS; k++) errors[i][k] = 0.0;
-}
-
-/* ---------------------------------------------------------------------- */
-
-int FixNvalchemiValidate::pack_exchange(int i, double *buf)
-{
-  for (int k = 0; k < COLUMNS; k++) buf[k] = errors[i][k];
-  return COLUMNS;
-}
-
-/* ---------------------------------------------------------------------- */
-
-int FixNvalchemiValidate::unpack_exchange(int nlocal, double *buf)
-{
-  for (int k = 0; k < COLUMNS; k++) errors[nlocal][k] = buf[k];
-  return COLUMNS;
-}
-
-/* ---------------------------------------------------------------------- */
-
-double FixNvalchemiValidate::memory_usage()
-{
-  return static_cast<double>(atom->nmax) * COLUMNS * sizeof(double);
 }

@@ -69,6 +69,8 @@ class FixNvalchemiValidate : public Fix {
     FIGURES = 18
   };
 
+  static constexpr int COLUMNS = 4;    // dfx dfy dfz |df|
+
   struct Impl;    // keeps the reference and its options
   std::unique_ptr<Impl> impl;
 
@@ -78,6 +80,7 @@ class FixNvalchemiValidate : public Fix {
   bigint compared_step;    // step of the latest comparison
   bool due;                // the evaluation to come is compared
 
+  void refuse_shared_report() const;
   void find_pair();
   int count_instances(const char *style) const;
   bool is_due();

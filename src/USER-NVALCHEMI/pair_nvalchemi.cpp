@@ -438,6 +438,6 @@ void PairNvalchemi::stop_together(const nvalchemi::RankOutcome &outcome)
 {
   const std::string failure = nvalchemi::agree_on_failure(impl->exchange->communicator(), outcome);
   if (failure.empty()) return;
-  if (impl->failure_listener) impl->failure_listener(failure);
+  for (const auto &[owner, listener] : impl->failure_listeners) listener(failure);
   error->all(FLERR, PREFIX + failure);
 }

@@ -89,9 +89,10 @@ class PairNvalchemi : public Pair {
 
   NvalchemiParts parts();
 
-  // called on all ranks before a compute() that failed stops them; null: nothing is
+  // called on all ranks before a compute() that failed stops them, each owner's own; null: no longer.
+  // Collective
 
-  void on_failure(std::function<void(const std::string &)>);
+  void on_failure(const void *owner, std::function<void(const std::string &)> listener);
 
   // position of an atom type in ModelCard::species, or -1 if the type is not mapped
 

@@ -132,9 +132,13 @@ NvalchemiParts PairNvalchemi::parts()
 
 /* ---------------------------------------------------------------------- */
 
-void PairNvalchemi::on_failure(std::function<void(const std::string &)> listener)
+void PairNvalchemi::on_failure(const void *owner, std::function<void(const std::string &)> listener)
 {
-  impl->failure_listener = std::move(listener);
+  auto &all = impl->failure_listeners;
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [owner](const auto &each) { return each.first == owner; }),
+            all.end());
+  if (listener) all.emplace_back(owner, std::move(listener));
 }
 
 /* ---------------------------------------------------------------------- */

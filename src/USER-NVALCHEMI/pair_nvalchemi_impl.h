@@ -22,6 +22,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "potentials/session.hpp"
@@ -50,7 +51,8 @@ struct PairNvalchemi::Impl {
   std::unique_ptr<Contribution> contribution;
   NvalchemiContribution record;
   bool recording = false;
-  std::function<void(const std::string &)> failure_listener;
+  // in the order in which they came, the same on all ranks
+  std::vector<std::pair<const void *, std::function<void(const std::string &)>>> failure_listeners;
   ModelOutputs outputs;
 
   bool report_pending = false;

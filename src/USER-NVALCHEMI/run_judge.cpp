@@ -125,7 +125,7 @@ Judgement RunJudge::judge(PairNvalchemi *pair, const GatheredSystem &gathered, J
   try {
     if (is_reported(judged)) next = report(pair, gathered, judged, judgement);
   } catch (const std::exception &reason) {
-    judgement.failure += (judgement.failure.empty() ? "" : "; ") + std::string(reason.what());
+    judgement.trouble = reason.what();
   }
   if (judgement.verdict.passed()) return judgement;
   if (next.empty() && explained_step_ >= 0)
@@ -280,7 +280,7 @@ Judgement RunJudge::judge(PairNvalchemi *pair, const SampledVerdict &verdict, Ju
   try {
     if (is_reported(judged)) next = report(pair, gathered, judged, judgement.page);
   } catch (const std::exception &reason) {
-    judgement.failure += (judgement.failure.empty() ? "" : "; ") + std::string(reason.what());
+    judgement.trouble = reason.what();
   }
   if (judgement.verdict.undecided) judgement.text = describe_undecided(verdict);
   if (verdict.passed()) return judgement;

@@ -288,6 +288,18 @@ class Validate(ValidateTest):
         self.assertNotEqual(run.status, 0)
         self.assertIn("got group nobody with none of the pair style's atoms", one_line(run.message))
 
+    def test_a_group_that_becomes_empty_is_warned_of(self):
+        lines = [
+            "group few id 1:2",
+            "fix few few nvalchemi/validate every 1",
+            "fix move all nve",
+            "run 1",
+            "group few clear",
+            "run 1 pre no",
+        ]
+        run = self.run_fix("", lines).require_success()
+        self.assertIn("group few has none of the pair style's atoms left", one_line(run.output))
+
     def run_without_ids(self):
         return self.run_input(
             "\n".join(

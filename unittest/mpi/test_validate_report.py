@@ -404,6 +404,36 @@ class Failure(ReportTest):
         self.assertIn("planted failure", report["run"]["failure"])
 
 
+class Files(ReportTest):
+    """What becomes of a report whose file is in the way."""
+
+    def test_a_disk_that_is_full_does_not_hide_the_result(self):
+        (self.folder / "full.json").symlink_to("/dev/full")
+        run = self.run_fix("report full.json").require_success()
+        self.assertIn("full.json cannot be written (No space left on device)", one_line(run.output))
+        self.assertNotIn("DIFFERENT", run.log)
+        run = self.run_fix("report full.json", fault="drop_forward")
+        self.assertNotEqual(run.status, 0)
+        self.assertIn("differs from the undecomposed model", one_line(run.message))
+        self.assertIn("full.json cannot be written", one_line(run.output))
+
+    def test_two_fixes_do_not_share_one(self):
+        lines = ["fix other all nvalchemi/validate report same.json", "run 0"]
+        run = self.run_fix("report same.json", lines)
+        self.assertNotEqual(run.status, 0)
+        self.assertIn("got same.json for fix check and for fix other", one_line(run.message))
+
+    def test_each_fix_reports_an_evaluation_that_fails(self):
+        archive = scripted_model("throws_one_layer", scripted.THROWS_FOR_CLOSE_PAIRS, None)
+        self.structure = two_molecules(1.2)
+        lines = ["fix other all nvalchemi/validate report other.json", "run 0"]
+        run = self.run_fix("report check.json", lines, archive=archive, processors="2 1 1")
+        self.fails(run, "rank 1: .*index")
+        for name in ("check.json", "other.json"):
+            report = json.loads((self.folder / name).read_text())
+            self.assertFalse(report["ok"], name)
+
+
 class Picture(ReportTest):
     def test_is_drawn_from_a_report(self):
         try:

@@ -176,15 +176,71 @@ class Verdicts(ToolTest):
         self.assertEqual(found["patch"][0]["path"], "/core/custom_ops/0/output_transforms/0")
         self.assertEqual(self.report()["layer_divergence"]["operator"], "fused_message::push")
 
-        self.expect(FAILED, command + "--autofix report --write-spec s.json", "Use the spec in")
+        self.expect(
+            FAILED,
+            command + "--autofix report --write-spec s.json",
+            "Use the spec in s.json: it passes; the given one does not.",
+        )
+        self.expect(
+            FAILED,
+            command + "--autofix report --output report.json",
+            "Use the member spec of report.json: it passes",
+        )
+        self.expect(
+            FAILED,
+            command + "--autofix report",
+            "A spec was found that passes, give --write-spec FILE to keep it",
+        )
         self.expect(
             PASSED,
-            command + "--autofix apply --write-spec s.json --output report.json",
-            "The spec was mended (missing_scatter_outputs)",
+            command + "--autofix apply",
+            "The spec was mended (missing_scatter_outputs): give --write-spec FILE to keep it.",
         )
+        text = self.expect(
+            PASSED,
+            command + "--autofix apply --write-spec s.json --output report.json",
+            "The spec was mended (missing_scatter_outputs): use the spec in s.json from now on.",
+            "Probably a consequence of missing_scatter_outputs: mend that first",
+        )
+        self.assertRegex(
+            text,
+            r"(?s)attempt 2, mended: passed\n  ok   energy .*"
+            r"attempt 1, the given spec: failed\n  FAIL energy ",
+        )
+        self.assertNotIn("...", text)
+        later = self.report()["diagnostics"][1]
+        self.assertEqual(later["symptom"], "replicated_output_diverges")
+        self.assertEqual(later["patch"], [])
         right = (TRANSFORMER / "graph_transformer.spec.json").read_text()
         self.assertEqual((self.folder / "s.json").read_text().strip(), right.strip())
         self.assertEqual(self.report()["fix_applied"], "missing_scatter_outputs")
+
+    @needs_library
+    def test_on_one_rank_a_spec_that_is_wrong_on_more_is_found(self):
+        wrong = TRANSFORMER / "missing_scatter_outputs.spec.json"
+        text = self.expect(
+            FAILED,
+            f"--archive graph_transformer.pt --structure nacl.json --ranks 1 --spec {wrong}",
+            "atoms on 1 rank, ",
+            "next: right on 1 rank; the spec would be wrong on more: a chain of twelve atoms in "
+            "parts differs. Declare scatter_outputs",
+        )
+        self.assertNotIn("force off by", text)
+        self.assertNotIn("1 ranks", text)
+
+    @needs_library
+    def test_a_long_refusal_is_wrapped(self):
+        self.write({"version": 2, "core": {"policy": {"kind": "halo"}}}, "none.json")
+        text = self.expect(
+            FAILED,
+            "--archive graph_transformer.pt --structure nacl.json --spec none.json",
+            "diagnosis: undeclared_operator",
+        )
+        self.assertNotIn("refused_otherwise", text)
+        self.assertNotIn("...", text)
+        self.assertIn('declare it with an adapter in the "custom_ops"', " ".join(text.split()))
+        page = text[text.index("refused: ") :].splitlines()
+        self.assertLessEqual(max(len(line) for line in page), 120)
 
     @needs_library
     def test_other_wrong_specs_end_at_the_right_one(self):
@@ -205,6 +261,92 @@ class Verdicts(ToolTest):
                     f"diagnosis: {symptom}",
                 )
                 self.assertEqual(self.report()["spec"], right)
+
+    @needs_library
+    def test_a_file_that_only_a_lenient_reader_takes_is_written_anew(self):
+        right = json.loads((TRANSFORMER / "graph_transformer.spec.json").read_text())
+        distributed = copy.deepcopy(right)
+        distributed["core"]["policy"]["scatter_mode"] = "distributed"
+        local = copy.deepcopy(right)
+        local["core"]["policy"]["scatter_mode"] = "local"
+        replace = {"op": "replace"}
+        scatter_mode = {"path": "/core/policy/scatter_mode", "value": "local"}
+        command = "--archive graph_transformer.pt --structure nacl.json --spec odd.json "
+        for wrong, mended, edit in (
+            ({**right, "foo": 1}, right, {"op": "remove", "path": "/foo"}),
+            ({**right, "version": 2.0}, right, {**replace, "path": "/version", "value": 2}),
+            (distributed, local, {**replace, **scatter_mode}),
+        ):
+            with self.subTest(edit["path"]):
+                self.write(wrong, "odd.json")
+                self.expect(FAILED, command + "--autofix no", "odd.json /")
+                self.expect(
+                    FAILED, command + "--autofix report", "Use the spec in", "spec_text_refused"
+                )
+                self.expect(
+                    PASSED,
+                    command + "--autofix apply --output report.json --write-spec s.json",
+                    "The spec was mended (canonical_form)",
+                    "diagnosis: spec_text_refused",
+                )
+                report = self.report()
+                self.assertEqual(report["fix_applied"], "canonical_form")
+                self.assertEqual(report["spec_patch"], [edit])
+                self.assertEqual(report["spec"], mended)
+                self.assertEqual(report["diagnostics"][0]["patch"], [edit])
+                self.expect(PASSED, command.replace("odd.json", "s.json"), "Nothing to do")
+
+    @needs_library
+    def test_an_adapter_given_twice_is_mended(self):
+        right = json.loads((TRANSFORMER / "graph_transformer.spec.json").read_text())
+        empty = {"op": "fused_message::push", "arg_transforms": {}, "output_transforms": {}}
+        for first in (True, False):
+            twice = copy.deepcopy(right)
+            twice["core"]["custom_ops"].insert(0 if first else 2, empty)
+            self.write(twice, "twice.json")
+            self.expect(
+                PASSED,
+                "--archive graph_transformer.pt --structure nacl.json --ranks 3 --spec twice.json "
+                "--autofix apply --output report.json",
+                "diagnosis: duplicate_adapter",
+            )
+            self.assertEqual(self.report()["spec"], right)
+
+    def test_replicated_geometry_is_found(self):
+        shutil.copy(EXAMPLES / "graph_parallel" / "replicated_geometry.pt", self.folder)
+        command = "--archive replicated_geometry.pt --structure nacl.json --ranks 3 "
+        self.expect(PASSED, command + "--output right.json", "Nothing to do")
+        right = self.report("right.json")
+        wrong = {
+            kind: {**right["spec"], "core": {"policy": {"kind": kind}}}
+            for kind in ("graph_parallel", "halo", "local")
+        }
+        for kind, spec in wrong.items():
+            self.write({**spec, "gp_replicate_geometry": False}, kind + ".json")
+        for spec in ("SPEC_MPNN_HALO", "SPEC_MPNN_GP", *(kind + ".json" for kind in wrong)):
+            with self.subTest(spec):
+                self.expect(
+                    PASSED,
+                    command + f"--spec {spec} --autofix apply --output report.json",
+                    "(geometry_not_replicated)",
+                )
+                found = self.report()
+                self.assertEqual(found["diagnostics"][0]["symptom"], "geometry_not_replicated")
+                self.assertEqual(found["spec"]["core"]["policy"], {"kind": "graph_parallel"})
+                self.assertTrue(found["spec"]["gp_replicate_geometry"])
+                self.assertEqual(
+                    found["attempts"][-1]["bytes_per_step"],
+                    right["attempts"][0]["bytes_per_step"],
+                )
+
+    @needs_library
+    def test_a_spec_of_another_model_is_mended_in_few_attempts(self):
+        self.expect(
+            PASSED,
+            "--archive graph_transformer.pt --structure nacl.json --ranks 3 "
+            "--spec SPEC_UMA_REFRESH_HALO --autofix apply --output report.json",
+        )
+        self.assertEqual(self.report()["spec"]["core"]["third_party_helpers"], [])
 
 
 @needs_schema_package

@@ -179,6 +179,13 @@ std::vector<Fault> wrong_operator_adapters() {
          3,
          {"superfluous_scatter_outputs"},
          true},
+        {"sigmoid of torch with scatter",
+         scripted(kLayer + "    h = h + torch.sigmoid(h)\n" + kLayer,
+                  R"(, "custom_ops": [{"op": "aten::sigmoid", "output_transforms": {)" + kScatter +
+                      "}}]"),
+         3,
+         {"superfluous_scatter_outputs"},
+         true},
         {"unknown operator",
          scripted(kLayer + kPull, with_op("pul", "", "")),
          2,

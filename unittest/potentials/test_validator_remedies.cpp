@@ -8,6 +8,8 @@
 
 #include "potentials/validator/refusal_remedy.hpp"
 #include "spec/parse_mlip_spec.hpp"
+#include "spec/spec_error.hpp"
+#include "spec/write_mlip_spec.hpp"
 #include "unittest/potentials/test_validator_support.hpp"
 
 namespace nvalchemi {
@@ -118,6 +120,57 @@ TEST(ValidateInParts, MendsSpecsThatOnlyALenientReaderTakes) {
     expect_mended(kLayer, with_policy(halo, "", R"(, "gp_replicate_geometry": true)"),
                   "geometry_not_replicated");
     expect_mended(kLayer, with_policy(R"({"kind": "shard"})", "", ""), "policy_not_supported");
+}
+
+TEST(ValidateInParts, KeepsTheRightOneOfTwoAdapters) {
+    const std::string halo = R"({"kind": "halo"})";
+    const auto empty = adapter("push", "", ""), scatters = adapter("push", "", kScatter);
+    for (const auto& both : {std::vector{empty, scatters}, std::vector{scatters, empty}})
+        expect_mended(kLayer + kPush, with_policy(halo, with_ops(both), ""), "duplicate_adapter");
+}
+
+TEST(ValidateInParts, ReportsASpecThatAStrictReaderTakes) {
+    // no spec is right for this network
+    auto request = scripted_request(kLayer + "    h = h + 0.1 * h.max()\n" + kPush);
+    const auto twice =
+        with_policy(R"({"kind": "halo"})",
+                    with_ops({adapter("push", "", ""), adapter("push", "", kScatter)}), "");
+    EXPECT_THROW(parse_mlip_spec(twice, "spec"), SpecError);
+    request.session.spec = parse_mlip_spec(twice, "spec", "", {/*lenient=*/true, nullptr});
+    request.autofix = AutoFix::Apply;
+    const auto report = validate_in_parts(request);
+    EXPECT_FALSE(report.ok);
+    EXPECT_EQ(report.spec.distribution.custom_ops.size(), 1u);
+    EXPECT_NO_THROW(parse_mlip_spec(write_mlip_spec(report.spec), "spec"));
+}
+
+TEST(ValidateInParts, MendsSpecsOfAnotherModelAtOnce) {
+    auto request = scripted_request(kLayer + kLayer);
+    request.session.spec = parse_mlip_spec(with_policy(
+        R"({"kind": "halo"})", R"(, "custom_ops": [{"op": "no_such::op"}], "third_party_helpers": [
+            {"kind": "python", "module_path": "some.where", "attr_name": "add_up"},
+            {"kind": "module_forward", "target": "other.model.Block.forward", "label": "block"},
+            {"kind": "python", "module_path": "else.where", "attr_name": "add_down"}])",
+        ""));
+    request.autofix = AutoFix::Apply;
+    const auto report = validate_in_parts(request);
+    EXPECT_TRUE(report.ok) << summarize(report);
+    EXPECT_TRUE(report.spec.distribution.custom_ops.empty());
+    EXPECT_TRUE(report.spec.distribution.third_party_helpers.empty());
+    ASSERT_GE(report.attempts.size(), 3u);
+    EXPECT_EQ(report.attempts[2].verdict, Verdict::Passed) << summarize(report);
+}
+
+TEST(ValidateInParts, ProposesNoHelperWhereTheArchiveHasNone) {
+    for (const char* body : {"    h = h + torch.arange(n).to(h.dtype).unsqueeze(-1)\n",
+                             "    h = h + torch.rand_like(h)\n", "    h = h + 0.1 * h.max()\n",
+                             "    h = h * (1.0 + 0.1 * float(n))\n"}) {
+        const auto report = validate_in_parts(scripted_request(kLayer + body + kLayer));
+        EXPECT_EQ(report.attempts[0].verdict, Verdict::Refused) << body;
+        EXPECT_FALSE(report.evidence.free_functions.empty());
+        for (const auto& found : report.diagnostics)
+            EXPECT_NE(found.symptom, "undeclared_helper") << body;
+    }
 }
 
 TEST(ValidateInParts, CountsExchangesOfTheCardsOwnSpecOnly) {

@@ -7,7 +7,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
+#include "potentials/validation.hpp"
 #include "potentials/validator/spec_patch.hpp"
 #include "potentials/validator/spec_repair.hpp"
 #include "spec/parse_mlip_spec.hpp"
@@ -109,7 +111,8 @@ TEST(ValidateInParts, RepairsToTheHandWrittenSpec) {
     EXPECT_FALSE(proposed.ok);
     EXPECT_EQ(proposed.fix_applied, "");
     EXPECT_EQ(write_mlip_spec(proposed.spec), write_mlip_spec(right));
-    expect_part(proposed.next_action, "Use the spec in this report");
+    expect_part(proposed.next_action,
+                "A spec was found that passes, give --write-spec FILE to keep it");
 
     request.autofix = AutoFix::Apply;
     const auto mended = validate_in_parts(request);
@@ -118,6 +121,70 @@ TEST(ValidateInParts, RepairsToTheHandWrittenSpec) {
     EXPECT_EQ(write_mlip_spec(mended.spec), write_mlip_spec(right));
     EXPECT_EQ(write_mlip_spec(apply_spec_patch(spec_of(request), mended.proposed_patch)),
               write_mlip_spec(right));
+}
+
+TEST(ValidateInParts, BlamesAToleranceBelowRoundingAndNothingElse) {
+    auto request = scripted_request(kLayer + kSystemSum + kLayer);
+    request.ranks = 3;
+    request.autofix = AutoFix::Apply;
+    request.tolerance.absolute = {1e-20, 1e-20, 1e-20, 1e-20};
+    const auto report = validate_in_parts(request);
+    EXPECT_FALSE(report.ok);
+    ASSERT_EQ(report.diagnostics.size(), 1u) << summarize(report);
+    EXPECT_EQ(report.diagnostics[0].symptom, "tolerance_below_rounding");
+    EXPECT_EQ(report.diagnostics[0].patch, "[]");
+    expect_part(report.diagnostics[0].evidence[0], "which the tolerance of 1e-20 forbids");
+    expect_part(report.next_action, "Loosen the tolerance");
+    EXPECT_EQ(report.attempts.size(), 1u);  // no spec is tried
+}
+
+TEST(ValidateInParts, DoesNotTakeAFaultForRounding) {
+    auto request = lacks_scatter();
+    request.tolerance.absolute = {1e-20, 1e-20, 1e-20, 1e-20};
+    const auto report = validate_in_parts(request);
+    ASSERT_FALSE(report.diagnostics.empty());
+    EXPECT_EQ(report.diagnostics[0].symptom, "missing_scatter_outputs");
+}
+
+TEST(RoundingOf, IsNeverMoreThanTheDefaultToleranceAllows) {
+    for (const char* dtype : {"float32", "float64"})
+        for (const double terms : {1e-3, 1.0, 1e9})
+            for (const double noise : {0.0, 1e-12, 1.0})
+                EXPECT_LE(rounding_of(1.0, terms, noise, dtype),
+                          allowed_difference(0, 1.0, terms, noise, dtype, {}));
+    EXPECT_NEAR(rounding_of(1.0, 1.0, 0.0, "float64"), 5.7e-14, 1e-15);
+}
+
+TEST(ForPeople, NamesEachSymptomOnceAndTheLastResortOnlyAlone) {
+    const Diagnostic first{"a", 0.9, {"x"}, "do", {}, "[]"},
+        last{"refused_otherwise", 0.1, {}, "", {}, ""};
+    const auto names = [](const std::vector<Diagnostic>& found) {
+        std::string text;
+        for (const auto& one : for_people(found, {})) text += one.symptom + " ";
+        return text;
+    };
+    EXPECT_EQ(names({first, first, last}), "a ");
+    EXPECT_EQ(names({last}), "refused_otherwise ");
+}
+
+TEST(Summarize, WrapsLongTextsAndKeepsThePatchWhole) {
+    TraceReport report;
+    report.attempts.emplace_back();
+    report.evidence.attempt.message = "start";
+    for (int k = 0; k < 60; ++k) report.evidence.attempt.message += " words" + std::to_string(k);
+    std::string patch = R"([{"op":"add","value":"a \"quoted, long\" one")";
+    for (int k = 0; k < 30; ++k) patch += R"(,"key, )" + std::to_string(k) + R"(":[1,2])";
+    report.diagnostics.push_back({"a", 0.9, {"x"}, "do", {}, patch + "}]"});
+    const auto page = summarize(report);
+    std::istringstream lines(page.substr(page.find("refused: ")));
+    std::string line, joined;
+    while (std::getline(lines, line)) {
+        EXPECT_LE(line.size(), 120u) << line;
+        joined += line.substr(line.find_first_not_of(' '));
+    }
+    expect_part(joined, patch);
+    EXPECT_EQ(page.find("..."), std::string::npos);
+    expect_part(page, "words59");
 }
 
 TEST(ValidateInParts, KeepsTheSpecThatCommunicatesLeast) {
@@ -284,6 +351,55 @@ TEST(WriteTraceReport, IsOnePageForAPersonAndCompleteForAProgram) {
                             "\"fix_applied\": \"missing_scatter_outputs\"", "\"hash\": \"fnv1a64:",
                             "\"symptom\": \"missing_scatter_outputs\"", "\"ranks\": 3"})
         expect_part(text, key);
+}
+
+TEST(ValidateInParts, EndsAtTheSpecThatCommunicatesLeast) {
+    const auto right = scripted_request(kLayer + kPull + kLayer, with_op("pull", "", ""));
+    auto request = scripted_request(
+        kLayer + kPull + kLayer,
+        with_ops({adapter("pull", "", kScatter), adapter("of_another_library", "", "")}));
+    request.autofix = AutoFix::Apply;
+    // in one part every spec sends nothing: then the chain decides
+    for (const int ranks : {1, 3}) {
+        request.ranks = ranks;
+        const auto report = validate_in_parts(request);
+        EXPECT_TRUE(report.ok) << summarize(report);
+        EXPECT_EQ(write_mlip_spec(report.spec), write_mlip_spec(spec_of(right)))
+            << summarize(report);
+        EXPECT_EQ(report.attempts[1].verdict, Verdict::Passed);
+        EXPECT_GT(report.attempts[1].chain_bytes, 0);
+        EXPECT_EQ(report.attempts[1].bytes_per_step > 0, ranks > 1);
+    }
+}
+
+TEST(ValidateInParts, RefreshesHaloRowsWhereThatCommunicatesLess) {
+    if (!has_fixtures()) GTEST_SKIP() << "no fixtures";
+    auto request = fixture_request("toy_index_add", "toy_nacl64");
+    request.ranks = 3;
+    const auto right = validate_in_parts(request);
+    ASSERT_TRUE(right.ok) << summarize(right);
+    auto spec = right.spec;
+    spec.distribution.policy.gather_mode = GatherMode::Local;
+    spec.distribution.custom_ops.push_back({"no_such::op", {}, {}});
+    request.session.spec = spec;
+    request.autofix = AutoFix::Apply;
+    const auto mended = validate_in_parts(request);
+    EXPECT_TRUE(mended.ok);
+    EXPECT_EQ(write_mlip_spec(mended.spec), write_mlip_spec(right.spec)) << summarize(mended);
+    EXPECT_GT(mended.attempts[1].bytes_per_step, right.attempts[0].bytes_per_step);
+    EXPECT_EQ(mended.fix_applied, "operator_not_found, less_communication_with_halo_read");
+}
+
+TEST(SpecPatch, LeadsFromATextThatNoStrictReaderTakes) {
+    const auto spec = *find_preset("SPEC_MPNN_HALO");
+    auto text = write_mlip_spec(spec);
+    EXPECT_EQ(make_text_patch("no JSON", spec, spec), "[]");
+    const auto version = text.find("2");
+    ASSERT_NE(text.find("version"), std::string::npos);
+    ASSERT_LT(text.find("version"), version);
+    text.insert(version + 1, ".0");
+    EXPECT_EQ(make_text_patch(text, spec, spec),
+              R"([{"op":"replace","path":"/version","value":2}])");
 }
 
 TEST(KnownSymptoms, HaveNamesOfTheirOwn) {
