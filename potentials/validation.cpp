@@ -105,7 +105,7 @@ double allowed_difference(std::size_t k, double largest, double terms, double no
     if (tolerance.absolute) return (*tolerance.absolute)[k];
     const auto precision = precision_of(dtype);
     return std::max({tolerance.relative.value_or(precision.relative) * largest,
-                     kTermFactor * precision.epsilon * terms,
+                     kTermFactor * precision.epsilon * std::max(terms, largest),
                      kNoiseFactor * std::min(noise, kMostNoise * largest)});
 }
 
@@ -179,7 +179,8 @@ Deviation compare_atomic_virials(const WholeSystem& system, const WholeEvaluatio
         tolerance.absolute
             ? (*tolerance.absolute)[3] * (has_volume(system) ? system.volume() : 1.0)
             : std::max({tolerance.relative.value_or(precision.relative) * deviation.largest,
-                        kTermFactor * precision.epsilon * whole.atomic_virial_terms,
+                        kTermFactor * precision.epsilon *
+                            std::max(whole.atomic_virial_terms, deviation.largest),
                         kNoiseFactor * std::min(noise, kMostNoise * deviation.largest)});
     deviation.rounding = rounding_of(deviation.largest, whole.atomic_virial_terms, noise, dtype);
     return deviation;

@@ -261,7 +261,7 @@ class Summary(ReportTest):
         run = self.run_fix("every 2", ["fix move all nve", "run 5", "run 0", "minimize 0 0 1 1"])
         several, one, of_minimization = self.lines(run)
         self.assertRegex(several, r"^3 comparisons, all passed, worst \S+ of a tolerance$")
-        self.assertTrue(0 < float(several.split()[4]) < 1)
+        self.assertTrue(0 < float(several.split()[5]) < 1)
         self.assertRegex(one, r"^1 comparison, passed, worst \S+ of a tolerance$")
         self.assertRegex(of_minimization, "^[12] comparisons?, (all )?passed, worst")
 

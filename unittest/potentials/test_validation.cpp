@@ -174,6 +174,17 @@ TEST(CompareEvaluations, RaisesTheForceToleranceWhereForcesCancel) {
     EXPECT_DOUBLE_EQ(forces.tolerance, 32 * std::numeric_limits<double>::epsilon() * 100);
 }
 
+TEST(CompareEvaluations, AllowsTheRoundingOfASumThatIsLargerThanItsTerms) {
+    auto whole = reference();
+    whole.energy = 5000;
+    ValidationTolerance tolerance;
+    tolerance.relative = 1e-18;
+
+    const auto energy = compare(same_as(whole), whole, tolerance)[0];
+
+    EXPECT_DOUBLE_EQ(energy.tolerance, 32 * std::numeric_limits<double>::epsilon() * 5000);
+}
+
 TEST(CompareEvaluations, UsesAbsoluteTolerancesAsTheyAre) {
     ValidationTolerance tolerance;
     tolerance.absolute = {1e-1, 1e-2, 1e-3, 1e-4};
