@@ -281,7 +281,7 @@ class Verdicts(ToolTest):
                 self.write(wrong, "odd.json")
                 self.expect(FAILED, command + "--autofix no", "odd.json /")
                 self.expect(
-                    FAILED, command + "--autofix report", "A spec was found that passes", "spec_text_refused"
+                    FAILED, command + "--autofix report", "A spec was found", "spec_text_refused"
                 )
                 self.expect(
                     PASSED,
