@@ -338,13 +338,12 @@ void FixNvalchemiValidate::compare(bool at_setup)
   const auto &verdict = judgement.verdict;
   store(verdict);
   impl->tally.add(verdict);
-  if (comm->me == 0 && !judgement.trouble.empty())
-    error->warning(FLERR, PREFIX + judgement.trouble);
   if (comm->me == 0 && (at_setup || verdict.failed()))
     utils::logmesg(lmp, (impl->sampler ? ""
                                        : verdict_table(verdict, judgement.further, id,
                                                        update->ntimestep, comm->nprocs)) +
                             judgement.page);
+  report_trouble(judgement);
   if (verdict.passed() || (verdict.undecided && !at_setup)) return;
   const std::string text =
       PREFIX + "step " + std::to_string(update->ntimestep) + ": " + judgement.text;
@@ -425,6 +424,18 @@ Judgement FixNvalchemiValidate::judge_sampled(const JudgedRun &judged, const std
 }
 
 /* ----------------------------------------------------------------------
+   a report that cannot be written does not hide what was found
+------------------------------------------------------------------------- */
+
+void FixNvalchemiValidate::report_trouble(const Judgement &judgement)
+{
+  if (judgement.trouble.empty()) return;
+  if (impl->options.stops && !judgement.verdict.failed())
+    error->all(FLERR, PREFIX + judgement.trouble);
+  if (comm->me == 0) error->warning(FLERR, PREFIX + judgement.trouble);
+}
+
+/* ----------------------------------------------------------------------
    hand rank 0's verdict, or the reason why there is none, to all ranks
 ------------------------------------------------------------------------- */
 
@@ -432,5 +443,6 @@ void FixNvalchemiValidate::conclude(Judgement &judgement)
 {
   nvalchemi::share_root_text(world, judgement.failure);
   nvalchemi::share_root_text(world, judgement.text);
+  nvalchemi::share_root_text(world, judgement.trouble);
   MPI_Bcast(&judgement.verdict, sizeof(judgement.verdict), MPI_BYTE, 0, world);
 }

@@ -81,6 +81,7 @@ class FixNvalchemiValidate : public Fix {
   bool due;                // the evaluation to come is compared
 
   void refuse_shared_report() const;
+  void report_trouble(const Judgement &);
   void find_pair();
   int count_instances(const char *style) const;
   bool is_due();

@@ -32,7 +32,7 @@ struct Judgement {
   ValidationVerdict verdict;
   std::vector<nvalchemi::Deviation> further;    // rows of further outputs, atoms by their ids
   std::string failure;                          // why there is no verdict; empty: there is one
-  std::string trouble;                          // why nothing was written; for rank 0 alone
+  std::string trouble;                          // why nothing was written; may be empty
   std::string text;                             // of the error or warning; empty if all is well
   std::string page;                             // for the log, beside the table; may be empty
   std::vector<double> force_errors;             // (n, 3) run minus reference, in the order of ids

@@ -409,7 +409,10 @@ class Files(ReportTest):
 
     def test_a_disk_that_is_full_does_not_hide_the_result(self):
         (self.folder / "full.json").symlink_to("/dev/full")
-        run = self.run_fix("report full.json").require_success()
+        run = self.run_fix("report full.json")
+        self.fails(run, "full.json cannot be written .No space left on device")
+        self.assertIn("same", run.log)
+        run = self.run_fix("report full.json on_failure warn").require_success()
         self.assertIn("full.json cannot be written (No space left on device)", one_line(run.output))
         self.assertNotIn("DIFFERENT", run.log)
         run = self.run_fix("report full.json", fault="drop_forward")
