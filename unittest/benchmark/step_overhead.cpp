@@ -2,14 +2,12 @@
 // What a LAMMPS step costs beyond the model: NVE steps of pair style nvalchemi on one rank, side by
 // side with bare LibTorch evaluations of the same archive on the same graph, in one process.
 //
-//     step_overhead PLUGIN ARCHIVE CARD [repeats [cpu|cuda [cells ...]]]
+//     step_overhead PLUGIN ARCHIVE CARD [repeats]
 //
-// With cuda it is nvalchemi/kk without CUDA graphs, in a LAMMPS with KOKKOS. It
 // prints one line a system: atoms, seconds a step, seconds a bare evaluation, their ratio.
 
 #include <library.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/cuda.h>
 #include <torch/script.h>
 
 #include <algorithm>
@@ -53,12 +51,9 @@ std::string read_text(const std::string& path) {
 /// LAMMPS with rattled rock salt of 8 * cells^3 atoms.
 class Simulation {
   public:
-    Simulation(const std::string& plugin, const std::string& archive, int cells, bool gpu) {
-        std::vector<const char*> arguments{"lmp", "-screen", "none", "-log", "none", "-nocite"};
-        if (gpu)
-            for (const char* word : {"-k", "on", "g", "1", "-sf", "kk"}) arguments.push_back(word);
-        handle_ = lammps_open_no_mpi(static_cast<int>(arguments.size()),
-                                     const_cast<char**>(arguments.data()), nullptr);
+    Simulation(const std::string& plugin, const std::string& archive, int cells) {
+        const char* arguments[] = {"lmp", "-screen", "none", "-log", "none", "-nocite"};
+        handle_ = lammps_open_no_mpi(6, const_cast<char**>(arguments), nullptr);
         const auto n = std::to_string(cells);
         run_command("units metal");
         run_command("plugin load " + plugin);
@@ -71,8 +66,7 @@ class Simulation {
         run_command("mass 1 22.98977");
         run_command("mass 2 35.453");
         run_command("displace_atoms all random 0.05 0.05 0.05 4711");
-        run_command(std::string("pair_style nvalchemi selftest no threads 1 ") +
-                    (gpu ? "graphs no" : "device cpu"));
+        run_command("pair_style nvalchemi device cpu threads 1");
         run_command("pair_coeff * * " + archive + " Na Cl");
         run_command("velocity all create 300 87287");
         run_command("fix 1 all nve");
@@ -115,40 +109,32 @@ class Simulation {
 };
 
 /// Forward and gradient on tensors that are there already.
-double bare_seconds(torch::jit::Module& module, const ModelCard& card, const AtomGraph& graph,
-                    const torch::Device& device) {
-    const auto inputs = make_model_inputs(card, graph, device);
-    const auto wait = [&] {
-        if (device.is_cuda()) torch::cuda::synchronize();
-    };
-    wait();
+double bare_seconds(torch::jit::Module& module, const ModelCard& card, const AtomGraph& graph) {
+    const auto inputs = make_model_inputs(card, graph, torch::kCPU);
     const auto start = Clock::now();
     for (int step = 0; step < STEPS; ++step) {
         const auto outputs = pick_outputs(card, module.forward(pack_arguments(card, inputs)));
         for (std::size_t k = 0; k < outputs.size(); ++k)
             if (card.outputs[k].role == OutputRole::AtomicEnergies)
                 torch::autograd::grad({outputs[k].sum()}, {inputs.edge_vectors});
-        wait();  // LAMMPS needs the forces of each step
     }
     return seconds_since(start) / STEPS;
 }
 
 void measure(const std::string& plugin, const std::string& archive, const ModelCard& card,
-             int cells, int repeats, const torch::Device& device) {
-    auto module = torch::jit::load(archive, device);
+             int cells, int repeats) {
+    auto module = torch::jit::load(archive, torch::kCPU);
     module.eval();
-    for (auto parameter : module.parameters()) parameter.requires_grad_(false);
-    Simulation simulation(plugin, archive, cells, device.is_cuda());
+    Simulation simulation(plugin, archive, cells);
     std::vector<double> steps, bare, ratios;
     for (int repeat = 0; repeat < repeats; ++repeat) {
         steps.push_back(simulation.step_seconds());
         const auto graph = simulation.graph(card, cells);
-        bare.push_back(bare_seconds(module, card, graph.view(), device));
+        bare.push_back(bare_seconds(module, card, graph.view()));
         ratios.push_back(steps.back() / bare.back());
     }
-    std::printf("%6d atoms   step %.5f s   bare LibTorch %.5f s   ratio %.3f   more by %.2f ms\n",
-                8 * cells * cells * cells, median(steps), median(bare), median(ratios),
-                1e3 * (median(steps) - median(bare)));
+    std::printf("%6d atoms   step %.4f s   bare LibTorch %.4f s   ratio %.3f\n",
+                8 * cells * cells * cells, median(steps), median(bare), median(ratios));
     std::fflush(stdout);
 }
 
@@ -165,11 +151,6 @@ int main(int count, char** arguments) {
     // as in the plugin: the optimising executor pays for every new shape and gains nothing here
     torch::jit::setGraphExecutorOptimize(false);
     const int repeats = count > 4 ? std::stoi(arguments[4]) : 7;
-    const torch::Device device(count > 5 ? arguments[5] : "cpu");
-    std::vector<int> all_cells{4, 8};
-    if (count > 6) all_cells.clear();
-    for (int k = 6; k < count; ++k) all_cells.push_back(std::stoi(arguments[k]));
-    for (const int cells : all_cells)
-        measure(arguments[1], arguments[2], card, cells, repeats, device);
+    for (const int cells : {4, 8}) measure(arguments[1], arguments[2], card, cells, repeats);
     return 0;
 }
