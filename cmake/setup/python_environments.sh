@@ -136,20 +136,30 @@ nvalchemi_gtest_source() {
     nvalchemi_say "using GoogleTest's source in ${NVALCHEMI_GTEST_SOURCE_DIR}"
 }
 
-# --- formatters and linters -----------------------------------------------------------------------------
+# --- small environments of tools: formatters and linters, what makes HTML of the documentation -------------
 
-nvalchemi_fill_lint() {
-    nvalchemi_pip "$1/bin/python3" install --no-deps -r "${nvalchemi_setup_dir}/requirements-lint.txt"
+nvalchemi_fill_tools() {
+    nvalchemi_pip "$2/bin/python3" install --no-deps -r "$1"
 }
 
-# nvalchemi_lint_env: make or reuse the small environment of the formatters. Sets NVALCHEMI_LINT_DIR.
+# nvalchemi_tools_env NAME: make or reuse the environment of requirements-NAME.txt. Sets nvalchemi_tools_dir.
+nvalchemi_tools_env() {
+    local requirements="${nvalchemi_setup_dir}/requirements-$1.txt"
+    nvalchemi_tools_dir="$(nvalchemi_cache_dir)/$1-$(nvalchemi_environment_key "${NVALCHEMI_PYTHON}" "${requirements}")"
+    nvalchemi_with_lock "${nvalchemi_tools_dir}.lock" nvalchemi_make_environment \
+        "${nvalchemi_tools_dir}" "${NVALCHEMI_PYTHON}" 200 nvalchemi_fill_tools "${requirements}"
+}
+
+# nvalchemi_lint_env: the formatters. Sets NVALCHEMI_LINT_DIR.
 nvalchemi_lint_env() {
-    local cache name
-    cache=$(nvalchemi_cache_dir)
-    name="lint-$(nvalchemi_environment_key "${NVALCHEMI_PYTHON}" "${nvalchemi_setup_dir}/requirements-lint.txt")"
-    nvalchemi_with_lock "${cache}/${name}.lock" nvalchemi_make_environment \
-        "${cache}/${name}" "${NVALCHEMI_PYTHON}" 200 nvalchemi_fill_lint
-    export NVALCHEMI_LINT_DIR="${cache}/${name}"
+    nvalchemi_tools_env lint
+    export NVALCHEMI_LINT_DIR="${nvalchemi_tools_dir}"
+}
+
+# nvalchemi_docs_env: Sphinx. Sets NVALCHEMI_DOCS_DIR.
+nvalchemi_docs_env() {
+    nvalchemi_tools_env docs
+    export NVALCHEMI_DOCS_DIR="${nvalchemi_tools_dir}"
 }
 
 # --- programs that drive LAMMPS from outside -------------------------------------------------------------
@@ -172,20 +182,4 @@ nvalchemi_interfaces_env() {
     nvalchemi_with_lock "${cache}/${name}.lock" nvalchemi_make_environment \
         "${cache}/${name}" "${NVALCHEMI_ENV_DIR}/bin/python3" 400 nvalchemi_fill_interfaces
     export NVALCHEMI_INTERFACES_PYTHON="${cache}/${name}/bin/python3"
-}
-
-# --- the documentation's pages as HTML -------------------------------------------------------------------
-
-nvalchemi_fill_docs() {
-    nvalchemi_pip "$1/bin/python3" install --no-deps -r "${nvalchemi_setup_dir}/requirements-docs.txt"
-}
-
-# nvalchemi_docs_env: make or reuse the small environment of Sphinx. Sets NVALCHEMI_DOCS_DIR.
-nvalchemi_docs_env() {
-    local cache name
-    cache=$(nvalchemi_cache_dir)
-    name="docs-$(nvalchemi_environment_key "${NVALCHEMI_PYTHON}" "${nvalchemi_setup_dir}/requirements-docs.txt")"
-    nvalchemi_with_lock "${cache}/${name}.lock" nvalchemi_make_environment \
-        "${cache}/${name}" "${NVALCHEMI_PYTHON}" 200 nvalchemi_fill_docs
-    export NVALCHEMI_DOCS_DIR="${cache}/${name}"
 }
