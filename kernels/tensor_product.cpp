@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kName = "tensor_product_convolution: ";
 
-/// A plan is made once: a GPU's kernels are found by its address.
+/// A plan is made once and kept: its address stands for it, here and where a GPU's kernels are.
 const TensorProductPlan& plan_of(at::IntArrayRef paths, at::ArrayRef<double> coefficients) {
     using Key = std::pair<std::vector<std::int64_t>, std::vector<double>>;
     static std::mutex mutex;
@@ -110,8 +110,8 @@ class Convolution : public torch::autograd::Function<Convolution> {
   public:
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
                               const at::Tensor& filter, const at::Tensor& weights,
-                              const at::Tensor& edge_index, std::vector<std::int64_t> paths,
-                              std::vector<double> coefficients) {
+                              const at::Tensor& edge_index, at::IntArrayRef paths,
+                              at::ArrayRef<double> coefficients) {
         const at::AutoDispatchBelowADInplaceOrView below;
         const c10::OptionalDeviceGuard device(x.device());
         const auto& plan = plan_of(paths, coefficients);
@@ -120,8 +120,8 @@ class Convolution : public torch::autograd::Function<Convolution> {
         // the three as they were given, so that autograd sees if somebody writes to them
         context->save_for_backward({x, filter, weights, input.senders, input.receivers,
                                     input.by_receiver.order, input.by_receiver.begin});
-        context->saved_data["paths"] = std::move(paths);
-        context->saved_data["coefficients"] = std::move(coefficients);
+        context->saved_data["plan"] =
+            static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(&plan));
         return convolve(plan, input);
     }
 
@@ -135,8 +135,9 @@ class Convolution : public torch::autograd::Function<Convolution> {
         const ConvolutionInput input{
             saved[0].contiguous(), saved[1].contiguous(), saved[2].contiguous(), saved[3], saved[4],
             {saved[5], saved[6]}};
-        const auto& plan = plan_of(context->saved_data["paths"].toIntVector(),
-                                   context->saved_data["coefficients"].toDoubleVector());
+        const auto address = static_cast<std::intptr_t>(context->saved_data["plan"].toInt());
+        const auto& plan = *reinterpret_cast<const TensorProductPlan*>(
+            address);  // NOLINT(performance-no-int-to-ptr)
         const auto grad = grads[0].contiguous();
         torch::autograd::variable_list result(6);
         if (context->needs_input_grad(0)) result[0] = row_gradient(plan, input, grad);
@@ -165,7 +166,7 @@ at::Tensor differentiable_tensor_product_convolution(const at::Tensor& x, const 
                                                      const at::Tensor& edge_index,
                                                      at::IntArrayRef paths,
                                                      at::ArrayRef<double> coefficients) {
-    return Convolution::apply(x, filter, weights, edge_index, paths.vec(), coefficients.vec());
+    return Convolution::apply(x, filter, weights, edge_index, paths, coefficients);
 }
 
 }  // namespace nvalchemi
