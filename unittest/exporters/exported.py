@@ -11,6 +11,9 @@ from pathlib import Path
 import numpy as np
 from support import REPOSITORY
 
+# isort: split
+from card import read_archive
+
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 QUANTITIES = ("energy", "energies", "forces", "stress")
 
@@ -81,3 +84,31 @@ class Exported(unittest.TestCase):
         )
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         return run
+
+
+class FusedArchives:
+    """Of exporters with --fused, beside Exported: archives NAME and NAME_fused of one network."""
+
+    EXCHANGES = {}  # name -> exchanges forward
+
+    def test_gives_the_numbers_of_the_archive_without(self):
+        for name in self.EXCHANGES:
+            plain, fused = self.archive(name), self.archive(f"{name}_fused")
+            self.assertNotIn("nvalchemi_lmp", str(read_archive(plain)[0].inlined_graph))
+            graph = str(read_archive(fused)[0].inlined_graph)
+            self.assertIn("nvalchemi_lmp::tensor_product_convolution", graph)
+            expected, found = (self.in_plugin(archive, "nao8") for archive in (plain, fused))
+            with self.subTest(name=name):
+                for key in QUANTITIES:
+                    self.assertLess(np.abs(found[key] - expected[key]).max(), 1e-11, key)
+
+    def test_decomposed_and_validated(self):
+        for name in self.EXCHANGES:
+            archive = self.archive(f"{name}_fused")
+            found = self.run_case(archive, "nacl64", 2)
+            done = self.validate(archive)
+            with self.subTest(name=name):
+                for key in ("dE", "dEatom", "dF", "dS"):
+                    self.assertLess(found[key], 1e-11, found)
+                self.assertEqual(found["exchanges"]["forward"], self.EXCHANGES[name])
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

@@ -16,7 +16,7 @@ from support import EXPORTERS, REPOSITORY
 # isort: split
 from card import read_archive, write_archive
 from evaluate import check_reference, default_precision, rattled_rocksalt
-from exported import LOADER, QUANTITIES, Exported, without_library_paths
+from exported import LOADER, QUANTITIES, Exported, FusedArchives, without_library_paths
 
 try:
     import mace_models
@@ -147,37 +147,15 @@ class Decomposed(Exported):
         self.assertIn("1 forward width    64", run.stdout)
 
 
-class Fused(Exported):
+class Fused(FusedArchives, Exported):
     """Convolutions by the package's own operator."""
 
-    NAMES = ("two_layers", "gated")
+    EXCHANGES = {name: MODELS[name][2] for name in ("two_layers", "gated")}
 
     @classmethod
     def setUpClass(cls):
-        for name in cls.NAMES:
+        for name in cls.EXCHANGES:
             export(name, MODELS[name][1], "float64", fused=True)
-
-    def test_gives_the_numbers_of_the_archive_without(self):
-        for name in self.NAMES:
-            plain, fused = self.archive(name), self.archive(f"{name}_fused")
-            self.assertNotIn("nvalchemi_lmp", str(read_archive(plain)[0].inlined_graph))
-            graph = str(read_archive(fused)[0].inlined_graph)
-            self.assertIn("nvalchemi_lmp::tensor_product_convolution", graph)
-            expected, found = (self.in_plugin(archive, "nao8") for archive in (plain, fused))
-            with self.subTest(name=name):
-                for key in QUANTITIES:
-                    self.assertLess(np.abs(found[key] - expected[key]).max(), 1e-11, key)
-
-    def test_decomposed_and_validated(self):
-        for name in self.NAMES:
-            archive = self.archive(f"{name}_fused")
-            found = self.run_case(archive, "nacl64", 2)
-            done = self.validate(archive)
-            with self.subTest(name=name):
-                for key in ("dE", "dEatom", "dF", "dS"):
-                    self.assertLess(found[key], 1e-11, found)
-                self.assertEqual(found["exchanges"]["forward"], MODELS[name][2])
-                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 class Archive(Exported):
