@@ -89,7 +89,10 @@ class Evaluate(LammpsTest):
                 **good,
                 "positions": [[0.0, 0.0]] * 64,
             },
-            "/pbc: got an array of 1 element, expected three booleans": {**good, "pbc": [True]},
+            "/pbc: got an array of 1 element, expected a boolean or three of them": {
+                **good,
+                "pbc": [True],
+            },
             'got no key "cell"': {key: good[key] for key in good if key != "cell"},
         }
         for text, document in cases.items():
