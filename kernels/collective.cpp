@@ -64,14 +64,19 @@ at::Tensor copy_of_owned_rows(const at::Tensor& rows, const RowCounts& counts) {
     return copy;
 }
 
-at::Tensor apply_to_rows(Collective collective, const at::Tensor& rows, ElementType type) {
+/// What an exchange is to change in place, with `total` rows.
+at::Tensor rows_to_change(Collective collective, const at::Tensor& rows) {
     const bool overwrites_halo = collective == Collective::HaloForward;
     const RowCounts counts = check_rows(rows, overwrites_halo, operator_name(collective));
-    at::Tensor result = overwrites_halo ? copy_of_owned_rows(rows, counts) : contiguous_copy(rows);
+    return overwrites_halo ? copy_of_owned_rows(rows, counts) : contiguous_copy(rows);
+}
+
+at::Tensor apply_to_rows(Collective collective, const at::Tensor& rows, ElementType type) {
+    at::Tensor result = rows_to_change(collective, rows);
     HaloExchange* exchange = current_exchange();
     if (exchange == nullptr) return result;
 
-    const RowBlock block = row_block(result, counts.total, type);
+    const RowBlock block = row_block(result, result.size(0), type);
     if (collective != Collective::HaloForward) exchange->reverse(block);
     if (collective != Collective::HaloReverse) exchange->forward(block);
     return result;
@@ -86,6 +91,13 @@ at::Tensor apply_to_values(const at::Tensor& values, ElementType type) {
     block.width = result.numel();
     exchange->system_sum(block);
     return result;
+}
+
+HaloMove halo_move(Collective collective) {
+    TORCH_INTERNAL_ASSERT(
+        collective == Collective::HaloForward || collective == Collective::HaloReverse,
+        operator_name(collective), " has no halves");
+    return collective == Collective::HaloForward ? HaloMove::Forward : HaloMove::Reverse;
 }
 
 }  // namespace
@@ -138,6 +150,23 @@ at::Tensor apply_collective(Collective collective, const at::Tensor& input) {
     const ElementType type = element_type(input, collective, operator_name(collective));
     if (collective == Collective::SystemSum) return apply_to_values(input, type);
     return apply_to_rows(collective, input, type);
+}
+
+at::Tensor start_collective(Collective collective, const at::Tensor& input) {
+    const HaloMove move = halo_move(collective);
+    check_device(input, operator_name(collective));
+    const ElementType type = element_type(input, collective, operator_name(collective));
+    at::Tensor under_way = rows_to_change(collective, input);
+    HaloExchange* exchange = current_exchange();
+    if (exchange != nullptr) exchange->start(move, row_block(under_way, under_way.size(0), type));
+    return under_way;
+}
+
+void finish_collective(Collective collective, const at::Tensor& under_way) {
+    const HaloMove move = halo_move(collective);
+    const ElementType type = element_type(under_way, collective, operator_name(collective));
+    HaloExchange* exchange = current_exchange();
+    if (exchange != nullptr) exchange->finish(move, row_block(under_way, under_way.size(0), type));
 }
 
 }  // namespace nvalchemi

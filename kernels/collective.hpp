@@ -42,6 +42,11 @@ void check_movable(const at::Tensor& tensor, Collective collective, const char* 
 /// the input there, an in-place operation on it would change the input on one rank but not on two.
 at::Tensor apply_collective(Collective collective, const at::Tensor& input);
 
+/// The first half of HaloForward or HaloReverse: the rows under way, which are nobody else's until
+/// finish_collective() has been called with them. Collective, as is the second half.
+at::Tensor start_collective(Collective collective, const at::Tensor& input);
+void finish_collective(Collective collective, const at::Tensor& under_way);
+
 }  // namespace nvalchemi
 
 #endif

@@ -60,6 +60,16 @@ std::int64_t current_exchange_id() {
     return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(current_exchange()));
 }
 
+/// A backward pass within another exchange would move other rows.
+void check_exchange(const char* name, std::int64_t expected) {
+    TORCH_CHECK(current_exchange_id() == expected, "nvalchemi_lmp::", name,
+                ": got ",
+                current_exchange() == nullptr ? "a backward pass on a thread without exchange"
+                                              : "a backward pass with another exchange",
+                ", expected the exchange of the forward pass (differentiate within the same "
+                "ExchangeScope, with autograd multithreading off for CUDA graphs)");
+}
+
 bool needs_node(const Tensor& input) { return at::GradMode::is_enabled() && input.requires_grad(); }
 
 /// One exchange in the graph. Outputs: the result and, if a token came in, the token.
@@ -81,7 +91,7 @@ class CollectiveNode : public torch::autograd::Function<CollectiveNode> {
     /// An output that nobody used arrives here with a gradient of zeros.
     static variable_list backward(AutogradContext* context, variable_list gradients) {
         const auto collective = static_cast<Collective>(context->saved_data["collective"].toInt());
-        check_exchange(collective, context->saved_data["exchange"].toInt());
+        check_exchange(operator_name(collective), context->saved_data["exchange"].toInt());
         Tensor gradient;
         Tensor token_gradient;
         if (gradients.size() == 1) {
@@ -106,14 +116,55 @@ class CollectiveNode : public torch::autograd::Function<CollectiveNode> {
         if (!at::GradMode::is_enabled()) return gradient;
         return at::add(gradient, at::mul(context->get_saved_variables().at(0), 0));
     }
+};
 
-    static void check_exchange(Collective collective, std::int64_t expected) {
-        TORCH_CHECK(current_exchange_id() == expected, "nvalchemi_lmp::", operator_name(collective),
-                    ": got ",
-                    current_exchange() == nullptr ? "a backward pass on a thread without exchange"
-                                                  : "a backward pass with another exchange",
-                    ", expected the exchange of the forward pass (differentiate within the same "
-                    "ExchangeScope, with autograd multithreading off for CUDA graphs)");
+void refuse_second_gradient(const char* name) {
+    TORCH_CHECK(!at::GradMode::is_enabled(), "nvalchemi_lmp::", name,
+                ": got a gradient that is to be differentiated again, expected one that is not "
+                "(such a model needs halo_forward as a whole)");
+}
+
+/// The first half of an exchange in the graph: its gradient waits for the reverse exchange that the
+/// second half's gradient has started, so that autograd, which goes back in the order of the
+/// forward pass, has done meanwhile what was done between the two.
+class BeginNode : public torch::autograd::Function<BeginNode> {
+  public:
+    static constexpr const char* NAME = "halo_forward_begin";
+
+    static variable_list forward(AutogradContext* context, const Tensor& rows,
+                                 const Tensor& token) {
+        context->saved_data["rows"] = rows.dim() > 0 ? rows.size(0) : 0;
+        context->saved_data["exchange"] = current_exchange_id();
+        const at::AutoDispatchBelowADInplaceOrView below_autograd;
+        return {start_collective(Collective::HaloForward, rows), token.clone()};
+    }
+
+    static variable_list backward(AutogradContext* context, variable_list gradients) {
+        check_exchange(NAME, context->saved_data["exchange"].toInt());
+        refuse_second_gradient(NAME);
+        finish_collective(Collective::HaloReverse, gradients[0]);
+        const std::int64_t rows = context->saved_data["rows"].toInt();
+        return {gradients[0].narrow(0, 0, rows), gradients[1]};
+    }
+};
+
+class EndNode : public torch::autograd::Function<EndNode> {
+  public:
+    static constexpr const char* NAME = "halo_forward_end";
+
+    static variable_list forward(AutogradContext* context, const Tensor& under_way,
+                                 const Tensor& token) {
+        context->saved_data["exchange"] = current_exchange_id();
+        const at::AutoDispatchBelowADInplaceOrView below_autograd;
+        finish_collective(Collective::HaloForward, under_way);
+        // the same memory, but to autograd no view, which nobody could change in place
+        return {under_way.detach(), token.clone()};
+    }
+
+    static variable_list backward(AutogradContext* context, variable_list gradients) {
+        check_exchange(NAME, context->saved_data["exchange"].toInt());
+        refuse_second_gradient(NAME);
+        return {start_collective(Collective::HaloReverse, gradients[0]), gradients[1]};
     }
 };
 
@@ -174,6 +225,41 @@ TensorAndToken differentiable_collective(Collective collective, const Tensor& in
     Tensor next_token = token.clone();
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     return {apply_collective(collective, input), next_token};
+}
+
+TensorAndToken halo_forward_begin(const Tensor& rows, const Tensor& token) {
+    check_token(token, BeginNode::NAME);
+    return {start_collective(Collective::HaloForward, rows), token.clone()};
+}
+
+TensorAndToken halo_forward_end(const Tensor& under_way, const Tensor& token) {
+    check_token(token, EndNode::NAME);
+    finish_collective(Collective::HaloForward, under_way);
+    return {under_way.detach(), token.clone()};
+}
+
+namespace {
+
+template <typename Node, typename Plain>
+TensorAndToken half_with_gradient(const Tensor& rows, const Tensor& token, Plain* without_gradient) {
+    check_token(token, Node::NAME);
+    if (needs_node(rows)) {
+        const variable_list outputs = Node::apply(rows, token);
+        return {outputs[0], outputs[1]};
+    }
+    Tensor next_token = token.clone();
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    return {std::get<0>(without_gradient(rows, token)), next_token};
+}
+
+}  // namespace
+
+TensorAndToken differentiable_halo_forward_begin(const Tensor& rows, const Tensor& token) {
+    return half_with_gradient<BeginNode>(rows, token, halo_forward_begin);
+}
+
+TensorAndToken differentiable_halo_forward_end(const Tensor& under_way, const Tensor& token) {
+    return half_with_gradient<EndNode>(under_way, token, halo_forward_end);
 }
 
 Tensor owned_system_sum(const Tensor& rows) {

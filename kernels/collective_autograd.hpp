@@ -32,6 +32,17 @@ at::Tensor differentiable_collective(Collective collective, const at::Tensor& in
 TensorAndToken differentiable_collective(Collective collective, const at::Tensor& input,
                                          const at::Tensor& token);
 
+/// The two halves of a halo_forward with a token: between them runs what needs no halo rows. The
+/// backward pass has two halves too, and makes no other exchange between them where the forward
+/// pass made none. It cannot be differentiated again.
+///
+/// `under_way`: the rows, of which nothing may be read but by the second half.
+TensorAndToken halo_forward_begin(const at::Tensor& rows, const at::Tensor& token);
+TensorAndToken halo_forward_end(const at::Tensor& under_way, const at::Tensor& token);
+TensorAndToken differentiable_halo_forward_begin(const at::Tensor& rows, const at::Tensor& token);
+TensorAndToken differentiable_halo_forward_end(const at::Tensor& under_way,
+                                               const at::Tensor& token);
+
 /// Sum of the owned rows of all ranks, (*); added in float64. `rows` is (total, *) or (owned, *).
 at::Tensor owned_system_sum(const at::Tensor& rows);
 TensorAndToken owned_system_sum_ordered(const at::Tensor& rows, const at::Tensor& token);

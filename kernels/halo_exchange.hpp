@@ -29,6 +29,9 @@ struct RowBlock {
     std::size_t row_bytes() const { return static_cast<std::size_t>(width) * element_size(type); }
 };
 
+/// The two ways in which rows move between ranks.
+enum class HaloMove { Forward, Reverse };
+
 /// The port through which operators move rows between ranks. `kernels/` declares it, the LAMMPS
 /// glue implements it over MPI, tests implement it in memory.
 ///
@@ -58,6 +61,13 @@ class NVALCHEMI_KERNELS_EXPORT HaloExchange {
     virtual void reverse(const RowBlock& rows) = 0;
     /// Replace `values` (any number of rows, floating point) by their sum over all ranks.
     virtual void system_sum(const RowBlock& values) = 0;
+
+    /// The two halves of forward() or reverse(). Between them the caller does other work, which
+    /// neither writes `rows` nor reads its halo rows (after a forward) or anything of it (after a
+    /// reverse), and makes no other call that is collective. Both get the same memory. An exchange
+    /// that cannot go on by itself does everything in finish(), as here.
+    virtual void start(HaloMove move, const RowBlock& rows);
+    virtual void finish(HaloMove move, const RowBlock& rows);
 };
 
 /// One process with no halo: every call is the identity.

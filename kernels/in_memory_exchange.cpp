@@ -106,13 +106,28 @@ class RankExchange final : public HaloExchange {
         check_floating(values, "system_sum");
         meet({Kind::SystemSum, values.rows * values.width}, values);
     }
+    void start(HaloMove, const RowBlock& rows) override {
+        refuse_while_under_way("start");
+        under_way_ = rows.data;
+        is_under_way_ = true;
+    }
+    void finish(HaloMove move, const RowBlock& rows) override {
+        if (!is_under_way_ || under_way_ != rows.data)
+            refuse("finish", "rows that are not under way", "those of the call of start before it");
+        is_under_way_ = false;
+        HaloExchange::finish(move, rows);
+    }
 
     /// Whether a peer's failure has reached this rank: what it throws afterwards is a consequence,
     /// whichever type the layers in between have made of it.
     bool saw_group_failure() const { return saw_group_failure_; }
 
   private:
+    void refuse_while_under_way(const char* call) const {
+        if (is_under_way_) refuse(call, "rows under way", "their finish before");
+    }
     void meet(const ExchangeEvent& event, const RowBlock& block) {
+        refuse_while_under_way("another call");
         events_.push_back(event);
         try {
             meeting_point_.enter(rank_, {event, block});
@@ -148,6 +163,8 @@ class RankExchange final : public HaloExchange {
     MeetingPoint& meeting_point_;
     std::vector<ExchangeEvent>& events_;
     bool saw_group_failure_ = false;
+    const void* under_way_ = nullptr;
+    bool is_under_way_ = false;  ///< between start() and finish()
 };
 
 /// How one rank's body ended.

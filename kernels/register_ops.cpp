@@ -33,6 +33,9 @@ constexpr const char* kExchangeOperators[] = {
     // halo rows := their owners' rows                                             (n_rows, *)
     "halo_forward(Tensor rows) -> Tensor",
     "halo_forward.ordered(Tensor rows, Tensor token) -> (Tensor rows, Tensor token)",
+    // its two halves; `under_way` is for the second one alone
+    "halo_forward_begin.ordered(Tensor rows, Tensor token) -> (Tensor under_way, Tensor token)",
+    "halo_forward_end.ordered(Tensor(a) under_way, Tensor token) -> (Tensor(a) rows, Tensor token)",
     // owned rows += their halo rows, halo rows := 0                               (n_rows, *)
     "halo_reverse(Tensor rows) -> Tensor",
     "halo_reverse.ordered(Tensor rows, Tensor token) -> (Tensor rows, Tensor token)",
@@ -110,6 +113,17 @@ void implement(torch::Library& library) {
     library.impl(ordered.c_str(), torch::dispatch(autograd, &with_gradient_ordered<collective>));
 }
 
+void implement_halves(torch::Library& library) {
+    constexpr auto backends = c10::DispatchKey::CompositeExplicitAutograd;
+    constexpr auto autograd = c10::DispatchKey::Autograd;
+    const char* const begin = "halo_forward_begin.ordered";
+    const char* const end = "halo_forward_end.ordered";
+    library.impl(begin, torch::dispatch(backends, &halo_forward_begin));
+    library.impl(begin, torch::dispatch(autograd, &differentiable_halo_forward_begin));
+    library.impl(end, torch::dispatch(backends, &halo_forward_end));
+    library.impl(end, torch::dispatch(autograd, &differentiable_halo_forward_end));
+}
+
 void implement_intent_verbs(torch::Library& library) {
     const auto implement = [&library](const char* name, auto* function) {
         library.impl(name, torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, function));
@@ -143,6 +157,7 @@ void define_operators(torch::Library& library) {
     implement<Collective::HaloReverse>(library);
     implement<Collective::HaloCorrect>(library);
     implement<Collective::SystemSum>(library);
+    implement_halves(library);
     constexpr auto composite = c10::DispatchKey::CompositeImplicitAutograd;
     library.impl("owned_system_sum", torch::dispatch(composite, &owned_system_sum));
     library.impl("owned_system_sum.ordered", torch::dispatch(composite, &owned_system_sum_ordered));

@@ -9,6 +9,7 @@
 #include "kernels/kernel_operators.hpp"
 #include "potentials/consolidation.hpp"
 #include "potentials/distribution/moment_form.hpp"
+#include "potentials/distribution/overlap_pass.hpp"
 #include "potentials/distribution/tracer.hpp"
 #include "potentials/evaluation_scope.hpp"
 #include "potentials/model_inputs.hpp"
@@ -133,11 +134,12 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 DistributedModel::DistributedModel(const ModelCard& card, const torch::jit::Module& module,
                                    const torch::Device& device, bool edge_moments,
-                                   std::int64_t slots)
+                                   bool overlap, std::int64_t slots)
     : card_(card),
       module_(module),
       device_(device),
       edge_moments_(edge_moments),
+      overlap_(overlap),
       slots_(takes_neighbor_table(card) ? slots : 0) {
     const EvaluationScope scope(model_dtype(card));
     auto traced = trace_model(card, module, make_probe(card, device, 0, slots_),
@@ -149,10 +151,17 @@ DistributedModel::DistributedModel(const ModelCard& card, const torch::jit::Modu
     if (card.dtype == "float64") rounds_at_ = traced.rounds_at;
     note_observables(traced);
     if (edge_moments) moment_degree_ = scale_sender_gathers(traced);
+    if (overlap) overlap_where_possible(traced);
     program_ = std::move(traced.program);
     const auto length = program_.length_of(energies_output_of(card_));
     for (std::size_t at = 0; at < std::min(length, traced.effects.size()); ++at)
         energies_need_gradient_ |= traced.effects[at].differentiates;
+}
+
+void DistributedModel::overlap_where_possible(TracedProgram& traced) {
+    const auto counts = overlap_exchanges(traced, card_);
+    for (std::size_t k = 0; k < counts.size(); ++k) exchanges_[k].overlaps = counts[k];
+    row_dimension_.resize(traced.facts.size(), NOT_OBSERVED);  // rows under way are not to be seen
 }
 
 /// Values that a run can show: floating point, over rows or of the whole system, and not made from
@@ -235,7 +244,7 @@ std::shared_ptr<const DistributedModel> DistributedModel::with_room_for(
         // alone, and must not meet those of other ranks that are being evaluated
         roomier_ = std::async(std::launch::async, [&] {
                        return std::make_shared<DistributedModel>(card_, module_, device_,
-                                                                 edge_moments_, slots);
+                                                                 edge_moments_, overlap_, slots);
                    }).get();
     }
     return roomier_;

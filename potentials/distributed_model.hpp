@@ -21,10 +21,11 @@ namespace nvalchemi {
 class DistributedModel {
   public:
     /// Trace and distribute `module`, which is on `device`; with `edge_moments` ready to make them.
+    /// With `overlap` other work goes on during exchanges where it can (overlap_pass.hpp).
     /// A model that takes a table of neighbours is traced with `slots` columns.
     /// Throws ModelError.
     DistributedModel(const ModelCard& card, const torch::jit::Module& module,
-                     const torch::Device& device, bool edge_moments = false,
+                     const torch::Device& device, bool edge_moments = false, bool overlap = false,
                      std::int64_t slots = FIRST_SLOTS);
 
     /// Collective over the ranks of `exchange`; `edge_moments` the same on all ranks.
@@ -65,12 +66,13 @@ class DistributedModel {
 
     void check_where_results_stay(const AtomGraph& graph) const;
     void note_observables(const TracedProgram& traced);
+    void overlap_where_possible(TracedProgram& traced);
     FlatProgram::Observer observe_rows(const AtomGraph& graph, const ValueObserver& observer) const;
 
     ModelCard card_;
     torch::jit::Module module_;
     torch::Device device_;
-    bool edge_moments_ = false;
+    bool edge_moments_ = false, overlap_ = false;
     std::int64_t slots_ = 0;  ///< 0: no table of neighbours
     /// The same model traced with more columns, once a row needed them.
     mutable std::shared_ptr<const DistributedModel> roomier_;

@@ -64,6 +64,8 @@ std::string listing_of(const DistributedModel& model) {
                 std::to_string(exchange.width);
         if (!exchange.source.empty()) text += ", after " + exchange.source;
         if (!exchange.module.empty()) text += ", module " + exchange.module;
+        if (exchange.overlaps > 0)
+            text += ", meanwhile " + std::to_string(exchange.overlaps) + " operators";
         text += "\n";
     }
     if (text.empty()) text = "no exchanges\n";
@@ -133,7 +135,8 @@ Session::Session(const std::string& archive, const SessionOptions& options)
     // Analysis and self-test need host memory, whatever the device.
     impl_->module = load_module(archive, options.path, torch::kCPU);
     impl_->model =
-        std::make_unique<DistributedModel>(card, impl_->module, torch::kCPU, options.edge_moments);
+        std::make_unique<DistributedModel>(card, impl_->module, torch::kCPU, options.edge_moments,
+                                           options.overlap);
     if (options.counts_exchanges) check_exchange_count(card, options, *impl_->model);
     impl_->schedule = options.self_test ? self_test(card, impl_->module, *impl_->model)
                                         : record_schedule(card, *impl_->model);
@@ -142,7 +145,7 @@ Session::Session(const std::string& archive, const SessionOptions& options)
     if (impl_->device.is_cuda()) {
         impl_->module = load_module(archive, options.path, impl_->device);
         impl_->model = std::make_unique<DistributedModel>(card, impl_->module, impl_->device,
-                                                          options.edge_moments);
+                                                          options.edge_moments, options.overlap);
     }
     impl_->graphs =
         std::make_unique<GraphChoice>(options.graphs, card, *impl_->model, impl_->device);

@@ -129,6 +129,11 @@ std::size_t FlatProgram::length_of(std::size_t which) const {
     for (std::size_t at = 0; at < code.size(); ++at)
         for (const auto slot : code[at].outputs)
             if (std::find(wanted.begin(), wanted.end(), slot) != wanted.end()) length = at + 1;
+    bool under_way = false;
+    for (std::size_t at = 0; at < length || under_way; ++at) {
+        under_way = code[at].name == BEGIN || (under_way && code[at].name != END);
+        length = std::max(length, at + 1);
+    }
     return length;
 }
 

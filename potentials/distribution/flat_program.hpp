@@ -71,7 +71,11 @@ struct FlatProgram {
                const torch::Tensor& token, const torch::Tensor& gradient_factor = {},
                const Observer& observer = {}) const;
 
-    /// How many instructions, from the first, output `which` needs.
+    /// The two halves of an exchange.
+    static constexpr const char* BEGIN = "nvalchemi_lmp::halo_forward_begin";
+    static constexpr const char* END = "nvalchemi_lmp::halo_forward_end";
+
+    /// How many instructions, from the first, output `which` needs; whole exchanges.
     std::size_t length_of(std::size_t which) const;
     /// Output `which` alone: runs its length_of() instructions and no others. Throws ModelError.
     torch::Tensor run_for(std::size_t which, const std::vector<c10::IValue>& values,

@@ -13,6 +13,7 @@ struct PlannedExchange {
     std::int64_t width;  ///< elements for each row (or in all)
     std::string source;  ///< where in the model its operand is made
     std::string module;
+    std::int64_t overlaps = 0;  ///< calls of the model that run while it is under way
 };
 
 }  // namespace nvalchemi

@@ -147,10 +147,21 @@ class PinnedBuffer {
 
 class CudaRows final : public GpuRows {
  public:
-  explicit CudaRows(int device) : device_(device) { enter(); }
+  explicit CudaRows(int device) : device_(device)
+  {
+    enter();
+    // what peers wait for goes before what fills the time
+    int least = 0, most = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &most), "cudaDeviceGetStreamPriorityRange");
+    check(cudaStreamCreateWithPriority(&side_, cudaStreamNonBlocking, most),
+          "cudaStreamCreateWithPriority");
+    check(cudaEventCreateWithFlags(&turn_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+  }
   ~CudaRows() override
   {
     if (link_) nccl_library().leave(link_);
+    cudaEventDestroy(turn_);
+    cudaStreamDestroy(side_);
   }
 
   void use_stream(void *cuda_stream) override { stream_ = static_cast<cudaStream_t>(cuda_stream); }
@@ -164,6 +175,20 @@ class CudaRows final : public GpuRows {
     upload(sum_rows_, plan_.sum_rows);
     upload(sum_offsets_, plan_.sum_offsets);
     upload(sum_sources_, plan_.sum_sources);
+  }
+
+  void fork() override
+  {
+    main_ = stream_;
+    go_on_in(side_);
+    forked_ = true;
+  }
+
+  void join() override
+  {
+    if (!forked_) return;
+    forked_ = false;
+    go_on_in(main_);
   }
 
   const char *pack(const void *rows, std::size_t row_bytes) override
@@ -317,6 +342,17 @@ class CudaRows final : public GpuRows {
   void wait() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
   std::int64_t halo_rows() const { return plan_.total_rows - plan_.owned_rows; }
 
+  // what follows is ordered after what is in the stream so far, also while a graph is recorded
+
+  void go_on_in(cudaStream_t next)
+  {
+    const cudaStream_t before = stream_;
+    stream_ = next;
+    enter();
+    check(cudaEventRecord(turn_, before), "cudaEventRecord");
+    check(cudaStreamWaitEvent(next, turn_, 0), "cudaStreamWaitEvent");
+  }
+
   const char *zeros(DeviceBuffer &buffer, std::size_t bytes)
   {
     char *data = buffer.reserve(bytes);
@@ -422,7 +458,9 @@ class CudaRows final : public GpuRows {
   }
 
   int device_;
-  cudaStream_t stream_ = nullptr;
+  cudaStream_t stream_ = nullptr, main_ = nullptr, side_ = nullptr;
+  cudaEvent_t turn_ = nullptr;
+  bool forked_ = false;
   GpuRowPlan plan_;
   NcclComm link_ = nullptr;
   DeviceBuffer send_rows_, own_rows_, sum_rows_, sum_offsets_, sum_sources_, device_rows_, unused_;

@@ -53,6 +53,12 @@ class GpuRows {
 
   virtual void use_stream(void *cuda_stream) = 0;
 
+  // between these two, work goes to a stream of its own, which begins after what is in the stream
+  // now, and which the stream waits for in the end. Without fork(), join() does nothing
+
+  virtual void fork() = 0;
+  virtual void join() = 0;
+
   // --- through pinned host memory ---
 
   // forward: outgoing rows, packed, in host memory; waits for the device

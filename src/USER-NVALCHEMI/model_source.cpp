@@ -132,6 +132,7 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
   session.total_charge = options.total_charge;
   session.edge_moments = options.centroid;
   session.graphs = options.graphs;
+  session.overlap = options.overlap;
 
   // every rank has the same bytes: one self-test speaks for all
 
@@ -157,6 +158,7 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
                        " computes in float32: results are right to float32, and are compared so");
   session.spec_reading.warnings = nullptr;
   session.graphs = GraphUse::No;
+  session.overlap = false;
   source = {me == 0 ? archive : std::string(), session};
   return loaded;
 }

@@ -188,38 +188,39 @@ std::string MpiExchange::transport_name() const
 
 /* ---------------------------------------------------------------------- */
 
-void MpiExchange::forward_on_gpu(GpuRows &gpu, const RowBlock &rows)
+void MpiExchange::start_on_gpu(HaloMove move, GpuRows &gpu, const RowBlock &rows)
 {
   const std::size_t row_bytes = rows.row_bytes();
-  if (way_ == HaloComm::Nccl) return over_link([&] { gpu.forward_by_link(rows.data, row_bytes); });
+  const bool forward = move == HaloMove::Forward;
+  if (way_ == HaloComm::Nccl)
+    return over_link([&] {
+      forward ? gpu.forward_by_link(rows.data, row_bytes) : gpu.reverse_by_link(rows);
+    });
   if (way_ == HaloComm::MpiDevice) {
-    const char *on_device = gpu.pack_on_device(rows.data, row_bytes);
     char *halo_rows = static_cast<char *>(rows.data) + owned_rows() * row_bytes;
-    watch_peers([&] { transport_.forward_packed(on_device, halo_rows, row_bytes); });
-    return gpu.copy_own_rows(rows.data, row_bytes);
+    if (forward)
+      return transport_.start_forward_packed(gpu.pack_on_device(rows.data, row_bytes), halo_rows,
+                                             row_bytes);
+    return transport_.start_reverse_packed(halo_rows, gpu.received_on_device(row_bytes), row_bytes);
   }
-  const char *packed = gpu.pack(rows.data, row_bytes);
-  char *halo = gpu.halo_buffer(row_bytes);
-  watch_peers([&] { transport_.forward_packed(packed, halo, row_bytes); });
-  gpu.finish_forward(rows.data, row_bytes);
+  if (forward) {
+    const char *packed = gpu.pack(rows.data, row_bytes);
+    return transport_.start_forward_packed(packed, gpu.halo_buffer(row_bytes), row_bytes);
+  }
+  const char *halo = gpu.fetch_halo(rows.data, row_bytes);
+  transport_.start_reverse_packed(halo, gpu.received_buffer(row_bytes), row_bytes);
 }
 
 /* ---------------------------------------------------------------------- */
 
-void MpiExchange::reverse_on_gpu(GpuRows &gpu, const RowBlock &rows)
+void MpiExchange::finish_on_gpu(HaloMove move, GpuRows &gpu, const RowBlock &rows)
 {
-  const std::size_t row_bytes = rows.row_bytes();
-  if (way_ == HaloComm::Nccl) return over_link([&] { gpu.reverse_by_link(rows); });
-  if (way_ == HaloComm::MpiDevice) {
-    const char *halo_rows = static_cast<char *>(rows.data) + owned_rows() * row_bytes;
-    char *on_device = gpu.received_on_device(row_bytes);
-    watch_peers([&] { transport_.reverse_packed(halo_rows, on_device, row_bytes); });
-    return gpu.add_received(rows);
-  }
-  const char *halo = gpu.fetch_halo(rows.data, row_bytes);
-  char *received = gpu.received_buffer(row_bytes);
-  watch_peers([&] { transport_.reverse_packed(halo, received, row_bytes); });
-  gpu.finish_reverse(rows);
+  if (way_ == HaloComm::Nccl) return;
+  watch_peers([&] { transport_.finish(); });
+  const bool forward = move == HaloMove::Forward;
+  if (way_ == HaloComm::MpiDevice)
+    return forward ? gpu.copy_own_rows(rows.data, rows.row_bytes()) : gpu.add_received(rows);
+  forward ? gpu.finish_forward(rows.data, rows.row_bytes()) : gpu.finish_reverse(rows);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -259,6 +260,7 @@ void MpiExchange::forget_evaluation()
 
 void MpiExchange::finish_poisoned()
 {
+  give_up();
   if (!schedule_) return;
   if (agreement_expected_) {
     agree(FAILED);
@@ -268,6 +270,23 @@ void MpiExchange::finish_poisoned()
   for (std::size_t next = records_.size(); next < schedule_->size(); ++next)
     poison((*schedule_)[next]);
   schedule_ = nullptr;
+}
+
+/* ----------------------------------------------------------------------
+   a call whose second half will not come: this rank's part of it is with its
+   peers, or on its way there
+------------------------------------------------------------------------- */
+
+void MpiExchange::give_up()
+{
+  if (!is_under_way_) return;
+  is_under_way_ = false;
+  try {
+    if (gpu_rows_) gpu_rows_->join();
+  } catch (const std::exception &) {
+    // a GPU that no longer works, or a graph that cannot be recorded: the caller's failure tells
+  }
+  transport_.give_up();
 }
 
 /* ----------------------------------------------------------------------
@@ -313,6 +332,9 @@ template <typename Work> void MpiExchange::over_link(const Work &work)
 
 void MpiExchange::enter(const ExchangeEvent &event, const RowBlock &rows, double bytes_sent)
 {
+  if (is_under_way_)
+    throw std::runtime_error("exchange: got " + describe(event) +
+                             " while another is under way, expected its second half before");
   if (event.kind != Kind::SystemSum && rows.rows != total_rows())
     throw std::runtime_error("exchange: got " + std::to_string(rows.rows) + " rows, expected " +
                              std::to_string(total_rows()) + " (owned and halo rows)");
@@ -350,49 +372,93 @@ bool MpiExchange::nothing_to_move() const
 
 /* ---------------------------------------------------------------------- */
 
-void MpiExchange::forward(const RowBlock &rows)
+void MpiExchange::enter(HaloMove move, const RowBlock &rows)
 {
-  const Stopwatch stopwatch(seconds_);
-  const std::size_t row_bytes = rows.row_bytes();
-  enter({Kind::Forward, rows.width, rows.type}, rows,
-        double(transport_.plan().send_rows.size()) * row_bytes);
-  if (nothing_to_move()) return;
-  if (GpuRows *gpu = gpu_rows(rows)) return forward_on_gpu(*gpu, rows);
-
-  RowBlock host = rows;
-  const std::size_t owned_bytes = owned_rows() * row_bytes;
-  const std::size_t all_bytes = total_rows() * row_bytes;
-  if (rows.cuda_device >= 0) {
-    host.data = staging_.host_buffer(all_bytes);
-    staging_.copy_to_host(host.data, rows.data, owned_bytes, rows.cuda_device);
-  }
-  char *data = static_cast<char *>(host.data);
-  watch_peers([&] { transport_.forward(data, row_bytes); });
-  if (rows.cuda_device >= 0)
-    staging_.copy_to_device(static_cast<char *>(rows.data) + owned_bytes, data + owned_bytes,
-                            all_bytes - owned_bytes, rows.cuda_device);
+  const bool forward = move == HaloMove::Forward;
+  if (!forward) require_floating_point(rows);
+  const std::int64_t sent = forward ? static_cast<std::int64_t>(transport_.plan().send_rows.size())
+                                    : transport_.rows_received();
+  enter({forward ? Kind::Forward : Kind::Reverse, rows.width, rows.type}, rows,
+        double(sent) * rows.row_bytes());
 }
 
 /* ---------------------------------------------------------------------- */
 
-void MpiExchange::reverse(const RowBlock &rows)
+void MpiExchange::move(HaloMove move, const RowBlock &rows)
 {
   const Stopwatch stopwatch(seconds_);
-  require_floating_point(rows);
-  enter({Kind::Reverse, rows.width, rows.type}, rows,
-        double(transport_.rows_received()) * rows.row_bytes());
+  enter(move, rows);
   if (nothing_to_move()) return;
-  if (GpuRows *gpu = gpu_rows(rows)) return reverse_on_gpu(*gpu, rows);
+  GpuRows *gpu = gpu_rows(rows);
+  if (!gpu) return move_on_host(move, rows);
+  start_on_gpu(move, *gpu, rows);
+  finish_on_gpu(move, *gpu, rows);
+}
 
-  RowBlock host = rows;
+/* ----------------------------------------------------------------------
+   rows in GPU memory are staged as a whole
+------------------------------------------------------------------------- */
+
+void MpiExchange::move_on_host(HaloMove move, const RowBlock &rows)
+{
+  const bool forward = move == HaloMove::Forward, staged = rows.cuda_device >= 0;
+  const std::size_t owned_bytes = owned_rows() * rows.row_bytes();
   const std::size_t all_bytes = total_rows() * rows.row_bytes();
-  if (rows.cuda_device >= 0) {
+  RowBlock host = rows;
+  if (staged) {
     host.data = staging_.host_buffer(all_bytes);
-    staging_.copy_to_host(host.data, rows.data, all_bytes, rows.cuda_device);
+    staging_.copy_to_host(host.data, rows.data, forward ? owned_bytes : all_bytes,
+                          rows.cuda_device);
   }
-  watch_peers([&] { transport_.reverse(host, true); });
-  if (rows.cuda_device >= 0)
-    staging_.copy_to_device(rows.data, host.data, all_bytes, rows.cuda_device);
+  char *data = static_cast<char *>(host.data);
+  watch_peers([&] {
+    forward ? transport_.forward(data, rows.row_bytes()) : transport_.reverse(host, true);
+  });
+  if (!staged) return;
+  const std::size_t first = forward ? owned_bytes : 0;
+  staging_.copy_to_device(static_cast<char *>(rows.data) + first, data + first, all_bytes - first,
+                          rows.cuda_device);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiExchange::start(HaloMove move, const RowBlock &rows)
+{
+  const Stopwatch stopwatch(seconds_);
+  enter(move, rows);
+  under_way_ = rows.data;
+  is_under_way_ = true;
+  if (nothing_to_move()) return;
+  if (GpuRows *gpu = gpu_rows(rows)) {
+    if (way_ == HaloComm::Nccl) over_link([&] { gpu->fork(); });
+    return start_on_gpu(move, *gpu, rows);
+  }
+  if (rows.cuda_device >= 0) return;    // all of it in finish()
+  move == HaloMove::Forward
+      ? transport_.start_forward(static_cast<char *>(rows.data), rows.row_bytes())
+      : transport_.start_reverse(rows);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiExchange::finish(HaloMove move, const RowBlock &rows)
+{
+  const Stopwatch stopwatch(seconds_);
+  if (!is_under_way_ || rows.data != under_way_)
+    throw std::runtime_error("exchange: got the second half of a call for rows that are not under "
+                             "way, expected it after the first half, with the same rows");
+  is_under_way_ = false;
+  if (nothing_to_move()) return;
+  if (GpuRows *gpu = gpu_rows(rows)) {
+    if (way_ == HaloComm::Nccl) over_link([&] { gpu->join(); });
+    return finish_on_gpu(move, *gpu, rows);
+  }
+  if (rows.cuda_device >= 0) return move_on_host(move, rows);
+  watch_peers([&] {
+    move == HaloMove::Forward
+        ? transport_.finish_forward(static_cast<char *>(rows.data), rows.row_bytes())
+        : transport_.finish_reverse(rows);
+  });
 }
 
 /* ----------------------------------------------------------------------

@@ -2,6 +2,9 @@
 /* -*- c++ -*- ----------------------------------------------------------
    The exchange that a model's operators call, over MPI.
 
+   A call in two halves, start() and finish(), does not wait in between: MPI
+   without blocking, NCCL on a stream of its own. One at a time.
+
    Failure protocol. A rank that fails during an evaluation calls
    finish_poisoned(): it takes part in every remaining call of the schedule
    without data. Peers that notice throw and do the same, so all ranks
@@ -95,9 +98,11 @@ class MpiExchange final : public RecordableExchange {
   std::int64_t total_rows() const override { return transport_.plan().total_rows; }
   int ranks() const override { return transport_.ranks(); }
   int rank() const override { return transport_.rank(); }
-  void forward(const RowBlock &rows) override;
-  void reverse(const RowBlock &rows) override;
+  void forward(const RowBlock &rows) override { move(HaloMove::Forward, rows); }
+  void reverse(const RowBlock &rows) override { move(HaloMove::Reverse, rows); }
   void system_sum(const RowBlock &values) override;
+  void start(HaloMove move, const RowBlock &rows) override;
+  void finish(HaloMove move, const RowBlock &rows) override;
 
   std::string obstacle() const override;
   void open_room() override;
@@ -112,6 +117,7 @@ class MpiExchange final : public RecordableExchange {
   Answer agree(Answer mine);
   void renew_gpu_plan(void *stream);
   void enter(const ExchangeEvent &event, const RowBlock &rows, double bytes_sent);
+  void enter(HaloMove move, const RowBlock &rows);
   template <typename Work> void watch_peers(const Work &work);
   bool nothing_to_move() const;
   GpuRows *gpu_rows(const RowBlock &rows);
@@ -119,8 +125,11 @@ class MpiExchange final : public RecordableExchange {
   void link_gpus();
   void poison(const ExchangeEvent &event);
   template <typename Work> void over_link(const Work &work);
-  void forward_on_gpu(GpuRows &gpu, const RowBlock &rows);
-  void reverse_on_gpu(GpuRows &gpu, const RowBlock &rows);
+  void move(HaloMove move, const RowBlock &rows);
+  void move_on_host(HaloMove move, const RowBlock &rows);
+  void start_on_gpu(HaloMove move, GpuRows &gpu, const RowBlock &rows);
+  void finish_on_gpu(HaloMove move, GpuRows &gpu, const RowBlock &rows);
+  void give_up();
 
   MpiTransport transport_;
   CudaStaging staging_;
@@ -134,6 +143,8 @@ class MpiExchange final : public RecordableExchange {
   const std::vector<ExchangeEvent> *schedule_ = nullptr;    // set during an evaluation
   const std::vector<ExchangeEvent> *latest_schedule_ = nullptr;
   std::vector<ExchangeRecord> records_, earlier_records_;
+  const void *under_way_ = nullptr;    // rows between start() and finish()
+  bool is_under_way_ = false;
   bool peer_failed_ = false;
   double seconds_ = 0.0;
   std::unique_ptr<FaultyExchange> faulty_;    // null: for_model() is *this

@@ -50,6 +50,10 @@ MpiTransport::~MpiTransport()
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (finalized) return;
+  for (MPI_Request &request : requests_) {    // under way, and nobody will wait for it
+    MPI_Cancel(&request);
+    MPI_Request_free(&request);
+  }
   for (auto &[row_bytes, type] : row_types_) MPI_Type_free(&type);
   MPI_Comm_free(&comm_);
 }
@@ -89,6 +93,16 @@ void MpiTransport::forward(char *data, std::size_t row_bytes)
     wait_for(plan_.receive_from, type);
     return;
   }
+  pack(data, row_bytes);
+  forward_packed(send_buffer_.data(), data + plan_.owned_rows * row_bytes, row_bytes);
+}
+
+/* ----------------------------------------------------------------------
+   outgoing rows into the buffer, and copies of own rows into their places
+------------------------------------------------------------------------- */
+
+void MpiTransport::pack(char *data, std::size_t row_bytes)
+{
   send_buffer_.resize(plan_.send_rows.size() * row_bytes);
   char *packed = send_buffer_.data();
   for (const std::int64_t row : plan_.send_rows) {
@@ -100,12 +114,41 @@ void MpiTransport::forward(char *data, std::size_t row_bytes)
     std::memcpy(copy, data + row * row_bytes, row_bytes);
     copy += row_bytes;
   }
-  forward_packed(send_buffer_.data(), data + plan_.owned_rows * row_bytes, row_bytes);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiTransport::start_forward(char *data, std::size_t row_bytes)
+{
+  if (row_bytes == 0) return;
+  pack(data, row_bytes);
+  receive_buffer_.resize((plan_.total_rows - plan_.owned_rows) * row_bytes);
+  start_forward_packed(send_buffer_.data(), receive_buffer_.data(), row_bytes);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiTransport::finish_forward(char *data, std::size_t row_bytes)
+{
+  if (row_bytes == 0) return;
+  finish();
+  for (const HaloMessage &message : plan_.receive_from)
+    std::memcpy(data + message.first * row_bytes,
+                receive_buffer_.data() + (message.first - plan_.owned_rows) * row_bytes,
+                message.count * row_bytes);
 }
 
 /* ---------------------------------------------------------------------- */
 
 void MpiTransport::forward_packed(const char *packed, char *halo, std::size_t row_bytes)
+{
+  start_forward_packed(packed, halo, row_bytes);
+  finish();
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiTransport::start_forward_packed(const char *packed, char *halo, std::size_t row_bytes)
 {
   if (row_bytes == 0) return;
   const MPI_Datatype type = row_type(row_bytes);
@@ -113,12 +156,21 @@ void MpiTransport::forward_packed(const char *packed, char *halo, std::size_t ro
     post_receive(halo + (message.first - plan_.owned_rows) * row_bytes, message, type);
   for (const HaloMessage &message : plan_.send_to)
     post_send(packed + message.first * row_bytes, message, type, false);
-  wait_for(plan_.receive_from, type);
+  awaited_ = &plan_.receive_from;
+  awaited_type_ = type;
 }
 
 /* ---------------------------------------------------------------------- */
 
 void MpiTransport::reverse_packed(const char *halo, char *received, std::size_t row_bytes)
+{
+  start_reverse_packed(halo, received, row_bytes);
+  finish();
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiTransport::start_reverse_packed(const char *halo, char *received, std::size_t row_bytes)
 {
   if (row_bytes == 0) return;
   const MPI_Datatype type = row_type(row_bytes);
@@ -126,7 +178,25 @@ void MpiTransport::reverse_packed(const char *halo, char *received, std::size_t 
     post_receive(received + message.first * row_bytes, message, type);
   for (const HaloMessage &message : plan_.receive_from)
     post_send(halo + (message.first - plan_.owned_rows) * row_bytes, message, type, false);
-  wait_for(plan_.send_to, type);
+  awaited_ = &plan_.send_to;
+  awaited_type_ = type;
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiTransport::finish()
+{
+  const std::vector<HaloMessage> *awaited = awaited_;
+  awaited_ = nullptr;
+  if (awaited) wait_for(*awaited, awaited_type_);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiTransport::give_up()
+{
+  awaited_ = nullptr;
+  wait_for_all();
 }
 
 /* ---------------------------------------------------------------------- */
@@ -138,10 +208,40 @@ void MpiTransport::reverse(const RowBlock &rows, bool zero_halo_rows)
   char *data = static_cast<char *>(rows.data);
   receive_buffer_.resize(plan_.send_rows.size() * row_bytes);
   reverse_packed(data + plan_.owned_rows * row_bytes, receive_buffer_.data(), row_bytes);
+  take_home(rows, zero_halo_rows);
+}
 
+/* ---------------------------------------------------------------------- */
+
+void MpiTransport::start_reverse(const RowBlock &rows)
+{
+  const std::size_t row_bytes = rows.row_bytes();
+  if (row_bytes == 0) return;
+  const char *data = static_cast<char *>(rows.data);
+  send_buffer_.assign(data + plan_.owned_rows * row_bytes, data + plan_.total_rows * row_bytes);
+  receive_buffer_.resize(plan_.send_rows.size() * row_bytes);
+  start_reverse_packed(send_buffer_.data(), receive_buffer_.data(), row_bytes);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void MpiTransport::finish_reverse(const RowBlock &rows)
+{
+  if (rows.row_bytes() == 0) return;
+  finish();
+  take_home(rows, true);
+}
+
+/* ----------------------------------------------------------------------
+   what came home to where it belongs
+------------------------------------------------------------------------- */
+
+void MpiTransport::take_home(const RowBlock &rows, bool zero_halo_rows)
+{
   add_halo_rows(rows);
+  const std::size_t row_bytes = rows.row_bytes();
   if (zero_halo_rows && plan_.total_rows > plan_.owned_rows)
-    std::memset(data + plan_.owned_rows * row_bytes, 0,
+    std::memset(static_cast<char *>(rows.data) + plan_.owned_rows * row_bytes, 0,
                 (plan_.total_rows - plan_.owned_rows) * row_bytes);
 }
 

@@ -57,6 +57,24 @@ class MpiTransport {
 
   void reverse(const RowBlock &rows, bool zero_halo_rows);
 
+  // forward() and reverse() in two halves, between which the caller does something else. What is
+  // under way is in memory of this object, so that rows of a caller who fails may go away
+
+  void start_forward(char *data, std::size_t row_bytes);
+  void finish_forward(char *data, std::size_t row_bytes);
+  void start_reverse(const RowBlock &rows);
+  void finish_reverse(const RowBlock &rows);
+
+  // the same of forward_packed() and reverse_packed(), in the caller's memory
+
+  void start_forward_packed(const char *packed, char *halo, std::size_t row_bytes);
+  void start_reverse_packed(const char *halo, char *received, std::size_t row_bytes);
+  void finish();
+
+  // wait for what is under way and drop it: peers still need this rank's part, and it theirs
+
+  void give_up();
+
   // sum over ranks; the vector may be of any length, the same on all ranks
 
   void sum(std::vector<double> &values);
@@ -69,6 +87,8 @@ class MpiTransport {
   void sum_nothing(std::size_t length);
 
  private:
+  void pack(char *data, std::size_t row_bytes);
+  void take_home(const RowBlock &rows, bool zero_halo_rows);
   void add_halo_rows(const RowBlock &rows);
   void exchange_nothing(const std::vector<HaloMessage> &expected,
                         const std::vector<HaloMessage> &wanted, std::size_t most_bytes);
@@ -86,6 +106,8 @@ class MpiTransport {
   bool sends_whole_blocks_ = false;    // each peer gets all owned rows: they need no packing
   std::map<std::size_t, MPI_Datatype> row_types_;
   std::vector<MPI_Request> requests_;    // receives first
+  const std::vector<HaloMessage> *awaited_ = nullptr;    // what is received between two halves
+  MPI_Datatype awaited_type_ = MPI_DATATYPE_NULL;
   std::vector<MPI_Status> statuses_;
   std::vector<char> send_buffer_, receive_buffer_;
 };

@@ -13,7 +13,7 @@ namespace nvalchemi {
 namespace {
 
 constexpr char KEYWORDS[] =
-    "device, halo_comm, graphs, card, spec, lenient, ops, charge, threads, selftest, exclusions, "
+    "device, halo_comm, graphs, overlap, card, spec, lenient, ops, charge, threads, selftest, exclusions, "
     "centroid, verbose";
 
 /* ---------------------------------------------------------------------- */
@@ -126,6 +126,8 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
       options.halo_comm = parse_halo_comm(value);
     else if (keyword == "graphs")
       options.graphs = graphs(value);
+    else if (keyword == "overlap")
+      options.overlap = choose(keyword, value, "yes", "no");
     else if (keyword == "card")
       options.card_file = value;
     else if (keyword == "spec")

@@ -20,6 +20,7 @@ struct PairOptions {
   std::string device = "auto";                    // auto | cpu | cuda | cuda:N
   HaloComm halo_comm = HaloComm::Auto;            // of rows in GPU memory
   GraphUse graphs = GraphUse::Auto;               // where launches take most of the time
+  bool overlap = false;                           // exchanges with what needs no halo rows
   std::string card_file;                          // empty: the archive's own, or the one beside it
   std::string spec;                               // a preset or a file; empty: the card's
   bool lenient_spec = false;                      // warn of what the strict reader refuses
