@@ -62,8 +62,7 @@ std::int64_t current_exchange_id() {
 
 /// A backward pass within another exchange would move other rows.
 void check_exchange(const char* name, std::int64_t expected) {
-    TORCH_CHECK(current_exchange_id() == expected, "nvalchemi_lmp::", name,
-                ": got ",
+    TORCH_CHECK(current_exchange_id() == expected, "nvalchemi_lmp::", name, ": got ",
                 current_exchange() == nullptr ? "a backward pass on a thread without exchange"
                                               : "a backward pass with another exchange",
                 ", expected the exchange of the forward pass (differentiate within the same "
@@ -241,7 +240,8 @@ TensorAndToken halo_forward_end(const Tensor& under_way, const Tensor& token) {
 namespace {
 
 template <typename Node, typename Plain>
-TensorAndToken half_with_gradient(const Tensor& rows, const Tensor& token, Plain* without_gradient) {
+TensorAndToken half_with_gradient(const Tensor& rows, const Tensor& token,
+                                  Plain* without_gradient) {
     check_token(token, Node::NAME);
     if (needs_node(rows)) {
         const variable_list outputs = Node::apply(rows, token);

@@ -133,8 +133,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 DistributedModel::DistributedModel(const ModelCard& card, const torch::jit::Module& module,
-                                   const torch::Device& device, bool edge_moments,
-                                   bool overlap, std::int64_t slots)
+                                   const torch::Device& device, bool edge_moments, bool overlap,
+                                   std::int64_t slots)
     : card_(card),
       module_(module),
       device_(device),

@@ -134,9 +134,8 @@ Session::Session(const std::string& archive, const SessionOptions& options)
     }
     // Analysis and self-test need host memory, whatever the device.
     impl_->module = load_module(archive, options.path, torch::kCPU);
-    impl_->model =
-        std::make_unique<DistributedModel>(card, impl_->module, torch::kCPU, options.edge_moments,
-                                           options.overlap);
+    impl_->model = std::make_unique<DistributedModel>(card, impl_->module, torch::kCPU,
+                                                      options.edge_moments, options.overlap);
     if (options.counts_exchanges) check_exchange_count(card, options, *impl_->model);
     impl_->schedule = options.self_test ? self_test(card, impl_->module, *impl_->model)
                                         : record_schedule(card, *impl_->model);

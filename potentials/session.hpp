@@ -51,7 +51,7 @@ struct SessionOptions {
     bool self_test = true;   ///< compare a small decomposition with the undecomposed model at load
     bool distribute = true;  ///< false: for evaluate_undecomposed() alone, whatever the spec says
     GraphUse graphs = GraphUse::No;
-    bool overlap = false;  ///< go on with what needs no halo rows while they are under way
+    bool overlap = false;          ///< go on with what needs no halo rows while they are under way
     bool counts_exchanges = true;  ///< refuse another number of exchanges than the card expects
 };
 

@@ -225,7 +225,8 @@ class OverlapPass {
     std::vector<std::vector<std::size_t>> comes_after_;
     std::vector<std::vector<std::size_t>> ordered_readers_;
     std::vector<Stop> stops_;
-    std::vector<std::vector<std::size_t>> between_;  ///< before each stop, and after what it follows
+    std::vector<std::vector<std::size_t>>
+        between_;  ///< before each stop, and after what it follows
     std::vector<bool> waits_for_stop_, stop_waits_for_;  ///< of a call that must not move
 };
 

@@ -193,9 +193,8 @@ void MpiExchange::start_on_gpu(HaloMove move, GpuRows &gpu, const RowBlock &rows
   const std::size_t row_bytes = rows.row_bytes();
   const bool forward = move == HaloMove::Forward;
   if (way_ == HaloComm::Nccl)
-    return over_link([&] {
-      forward ? gpu.forward_by_link(rows.data, row_bytes) : gpu.reverse_by_link(rows);
-    });
+    return over_link(
+        [&] { forward ? gpu.forward_by_link(rows.data, row_bytes) : gpu.reverse_by_link(rows); });
   if (way_ == HaloComm::MpiDevice) {
     char *halo_rows = static_cast<char *>(rows.data) + owned_rows() * row_bytes;
     if (forward)

@@ -50,10 +50,6 @@ MpiTransport::~MpiTransport()
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (finalized) return;
-  for (MPI_Request &request : requests_) {    // under way, and nobody will wait for it
-    MPI_Cancel(&request);
-    MPI_Request_free(&request);
-  }
   for (auto &[row_bytes, type] : row_types_) MPI_Type_free(&type);
   MPI_Comm_free(&comm_);
 }

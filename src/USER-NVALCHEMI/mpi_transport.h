@@ -105,7 +105,7 @@ class MpiTransport {
   HaloPlan plan_;
   bool sends_whole_blocks_ = false;    // each peer gets all owned rows: they need no packing
   std::map<std::size_t, MPI_Datatype> row_types_;
-  std::vector<MPI_Request> requests_;    // receives first
+  std::vector<MPI_Request> requests_;                    // receives first
   const std::vector<HaloMessage> *awaited_ = nullptr;    // what is received between two halves
   MPI_Datatype awaited_type_ = MPI_DATATYPE_NULL;
   std::vector<MPI_Status> statuses_;

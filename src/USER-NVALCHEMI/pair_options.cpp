@@ -12,9 +12,9 @@ namespace nvalchemi {
 
 namespace {
 
-constexpr char KEYWORDS[] =
-    "device, halo_comm, graphs, overlap, card, spec, lenient, ops, charge, threads, selftest, exclusions, "
-    "centroid, verbose";
+constexpr char KEYWORDS[] = "device, halo_comm, graphs, overlap, card, spec, lenient, ops, charge, "
+                            "threads, selftest, exclusions, "
+                            "centroid, verbose";
 
 /* ---------------------------------------------------------------------- */
 

@@ -58,6 +58,12 @@ void correct(MpiExchange& exchange, const RowBlock& rows) {
     exchange.forward(rows);
 }
 
+template <HaloMove move>
+void halves(MpiExchange& exchange, const RowBlock& rows) {
+    exchange.start(move, rows);
+    exchange.finish(move, rows);
+}
+
 template <typename T>
 std::vector<T> on_host(const HaloPlan& plan, std::int64_t width, const Work& work) {
     auto values = numbers<T>(plan.total_rows, width);
@@ -158,6 +164,23 @@ TEST_F(GpuExchange, CorrectionGivesTheBitsOfTheHost) {
     expect_same_bits<float>(correct);
 }
 
+TEST_F(GpuExchange, HalvesMoveAndSumTheBitsOfTheHost) {
+    expect_same_bits<double>(halves<HaloMove::Forward>);
+    expect_same_bits<float>(halves<HaloMove::Forward>);
+    expect_same_bits<std::int64_t>(halves<HaloMove::Forward>);
+    expect_same_bits<double>(halves<HaloMove::Reverse>);
+    expect_same_bits<float>(halves<HaloMove::Reverse>);
+    // what is in the stream before the first half comes before it, what follows the second after it
+    const Work both = [](MpiExchange& exchange, const RowBlock& rows) {
+        halves<HaloMove::Reverse>(exchange, rows);
+        halves<HaloMove::Forward>(exchange, rows);
+        exchange.reverse(rows);
+        halves<HaloMove::Forward>(exchange, rows);
+    };
+    expect_same_bits<double>(both);
+    expect_same_bits<float>(both);
+}
+
 /// The comparison sees an exchange that did not take place.
 TEST_F(GpuExchange, ControlSeesAMissingExchange) {
     const auto plan = plan_of(false);
@@ -172,12 +195,17 @@ TEST_F(GpuExchange, AFailureOnOneRankEndsTheEvaluationOnAll) {
                                               {Kind::Reverse, 4, ElementType::Float32}};
     const auto plan = plan_of(true);
     for (const auto way : ways())
-        for (int failing = 0; failing < ranks_in_world(); ++failing) {
+        for (int choice = 0; choice < 2 * ranks_in_world(); ++choice) {
+            const int failing = choice / 2;
+            const bool in_between = choice % 2 == 1;  // the two halves of the first exchange
             const auto work = [&](MpiExchange& exchange, const RowBlock& rows) {
                 RankOutcome outcome;
                 exchange.begin_evaluation(schedule);
                 try {
-                    exchange.forward(rows);
+                    exchange.start(HaloMove::Forward, rows);
+                    if (in_between && rank_in_world() == failing)
+                        throw std::runtime_error("planted");
+                    exchange.finish(HaloMove::Forward, rows);
                     if (rank_in_world() == failing) throw std::runtime_error("planted");
                     exchange.reverse(rows);
                     exchange.end_evaluation();

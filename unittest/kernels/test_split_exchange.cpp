@@ -93,8 +93,8 @@ TEST(SplitExchange, HasTheBitsOfTheWholeOneAndWorkBetweenItsHalvesInBothPasses) 
         InMemoryGroup group(parts);
         Tensors inputs;
         for (const auto& part : parts)
-            inputs.push_back(random_rows(
-                {part.owned + static_cast<std::int64_t>(part.halo.size()), 3}));
+            inputs.push_back(
+                random_rows({part.owned + static_cast<std::int64_t>(part.halo.size()), 3}));
         std::vector<std::vector<std::string>> notes;
         const Tensors whole = gradients_of(group, inputs, whole_energy, notes);
         const Tensors split = gradients_of(group, inputs, split_energy, notes);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -304,6 +305,80 @@ TEST(MpiExchange, WorksAgainAfterAFailure) {
 
     EXPECT_EQ(failure_of([&] { evaluate(rows, -1, 0); }), "");
     EXPECT_FALSE(rows.exchange.peer_failed());
+}
+
+TYPED_TEST(FloatingExchangeOf, HalvesGiveTheBitsOfTheWhole) {
+    for (const bool folded : {true, false})
+        for (const auto move : {HaloMove::Forward, HaloMove::Reverse}) {
+            Exchanged<TypeParam> whole(folded, 3, 0.1), halves(folded, 3, 0.1);
+            if (move == HaloMove::Forward)
+                whole.exchange.forward(whole.block());
+            else
+                whole.exchange.reverse(whole.block());
+
+            halves.exchange.start(move, halves.block());
+            const auto meanwhile = halves.values;
+            halves.exchange.finish(move, halves.block());
+
+            EXPECT_EQ(halves.values, whole.values);
+            // the control: without the second half nothing has come
+            std::int64_t received = 0, differs = meanwhile != whole.values;
+            for (const auto& message : halves.rows.plan.receive_from) received += message.count;
+            if (move == HaloMove::Forward && received > 0) EXPECT_TRUE(differs);
+        }
+}
+
+/// Rows may go away after the first half: nothing that is under way is in them.
+TEST(MpiExchange, AFailureBetweenTheHalvesEndsTheEvaluationOnAll) {
+    const std::vector<ExchangeEvent> schedule = {
+        {Kind::Forward, 3}, {Kind::SystemSum, 2}, {Kind::Reverse, 3}};
+    Exchanged<double> rows(true, 3, 0);
+    for (int failing = 0; failing < ranks_in_world(); ++failing)
+        for (const auto failing_move : {HaloMove::Forward, HaloMove::Reverse}) {
+            const auto halves = [&](HaloMove move) {
+                auto values = std::make_unique<std::vector<double>>(rows.values);
+                const auto block = block_of(*values, rows.rows.plan.total_rows, 3);
+                rows.exchange.start(move, block);
+                if (move == failing_move && rank_in_world() == failing) {
+                    values.reset();
+                    throw std::runtime_error("planted");
+                }
+                rows.exchange.finish(move, block);
+            };
+            RankOutcome outcome;
+            rows.exchange.begin_evaluation(schedule);
+            outcome.failure = failure_of([&] {
+                std::vector<double> sums(2, 1.0);
+                halves(HaloMove::Forward);
+                rows.exchange.system_sum(block_of(sums, 2, 1));
+                halves(HaloMove::Reverse);
+                rows.exchange.end_evaluation();
+            });
+            outcome.caused_by_peer = rows.exchange.peer_failed();
+            if (!outcome.failure.empty()) rows.exchange.finish_poisoned();
+
+            const auto agreed = agree_on_failure(MPI_COMM_WORLD, outcome);
+
+            const auto prefix =
+                ranks_in_world() > 1 ? "rank " + std::to_string(failing) + ": " : "";
+            EXPECT_EQ(agreed, prefix + "planted") << "rank " << failing;
+            rows.exchange.begin_evaluation(kSchedule);
+            EXPECT_EQ(failure_of([&] { evaluate(rows, -1, 0); }), "");
+        }
+}
+
+TEST(MpiExchange, RefusesAnotherCallBetweenTheHalves) {
+    Exchanged<double> rows(true, 3, 0);
+    rows.exchange.start(HaloMove::Forward, rows.block());
+    const std::string text =
+        "exchange: got a forward exchange of width 3 while another is under way, expected its "
+        "second half before";
+    EXPECT_EQ(failure_of([&] { rows.exchange.forward(rows.block()); }), text);
+    EXPECT_EQ(failure_of([&] { rows.exchange.start(HaloMove::Forward, rows.block()); }), text);
+    rows.exchange.finish(HaloMove::Forward, rows.block());
+    EXPECT_EQ(failure_of([&] { rows.exchange.finish(HaloMove::Forward, rows.block()); }),
+              "exchange: got the second half of a call for rows that are not under way, expected "
+              "it after the first half, with the same rows");
 }
 
 TEST(MpiExchange, RefusesACallThatIsNotInTheSchedule) {

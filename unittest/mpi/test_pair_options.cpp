@@ -32,9 +32,9 @@ void expect_failure(const std::function<void()>& work, const std::string& part) 
 
 TEST(ParsePairOptions, ReadsEveryKeyword) {
     const auto options = parse_pair_options(
-        {"device",     "cuda:1", "halo_comm", "mpi/device", "graphs",  "yes",      "card",
-         "c.json",     "spec",   "s.json",    "threads",    "3",       "selftest", "no",
-         "exclusions", "allow",  "centroid",  "yes",        "verbose", "yes"});
+        {"device",   "cuda:1", "halo_comm", "mpi/device", "graphs",   "yes", "card",       "c.json",
+         "spec",     "s.json", "threads",   "3",          "selftest", "no",  "exclusions", "allow",
+         "centroid", "yes",    "verbose",   "yes",        "overlap",  "yes"});
 
     EXPECT_EQ(options.device, "cuda:1");
     EXPECT_EQ(options.halo_comm, HaloComm::MpiDevice);
@@ -43,7 +43,7 @@ TEST(ParsePairOptions, ReadsEveryKeyword) {
     EXPECT_EQ(options.spec, "s.json");
     EXPECT_EQ(options.threads, 3);
     EXPECT_FALSE(options.self_test);
-    EXPECT_TRUE(options.allow_exclusions && options.centroid);
+    EXPECT_TRUE(options.allow_exclusions && options.centroid && options.overlap);
     EXPECT_EQ(options.verbose, 2);
 }
 
@@ -54,7 +54,7 @@ TEST(ParsePairOptions, HasDefaultsForAll) {
     EXPECT_EQ(options.halo_comm, HaloComm::Auto);
     EXPECT_EQ(options.graphs, GraphUse::Auto);
     EXPECT_TRUE(options.self_test);
-    EXPECT_FALSE(options.allow_exclusions || options.centroid);
+    EXPECT_FALSE(options.allow_exclusions || options.centroid || options.overlap);
     EXPECT_EQ(options.verbose, 1);
 }
 
@@ -63,7 +63,7 @@ TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
         [] {
             parse_pair_options({"devise", "cpu"});
         },
-        "got unknown keyword 'devise', expected one of device, halo_comm, graphs, card");
+        "got unknown keyword 'devise', expected one of device, halo_comm, graphs, overlap, card");
     expect_failure(
         [] {
             parse_pair_options({"device", "cuda:x"});
@@ -74,6 +74,11 @@ TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
             parse_pair_options({"halo_comm", "cuda"});
         },
         "keyword halo_comm: got 'cuda', expected auto, mpi, mpi/device or nccl");
+    expect_failure(
+        [] {
+            parse_pair_options({"overlap", "auto"});
+        },
+        "keyword overlap: got 'auto', expected yes or no");
     expect_failure(
         [] {
             parse_pair_options({"graphs", "on"});

@@ -166,6 +166,32 @@ TEST_F(RecordedExchange, GivesThePlainNumbersWhileRowsChange) {
     EXPECT_LE(choice->recordings(), 3);
 }
 
+TEST_F(RecordedExchange, WithWorkDuringExchangesGivesTheSameBits) {
+    const auto archive = scripted_archive(ScriptedModel{
+        message_network(LAYER + "    g = torch.erf(m)\n" +
+                        "    h = h + torch.zeros_like(h).index_add(0, i, (h[j] @ self.w) * g)\n"),
+        {},
+        {}});
+    module_ = load_module(archive, "network", torch::kCPU);
+    std::vector<double> energies, gradients;
+    for (const bool overlap : {false, true}) {
+        model_ = std::make_unique<DistributedModel>(card_, module_, torch::kCPU, false, overlap);
+        ASSERT_EQ(model_->exchanges().at(0).overlaps > 0, overlap);
+        auto choice = choose(GraphUse::Yes);
+        const auto part = part_of(crystal(0), card_);
+        exchange_->set_plan(part.plan);
+        evaluate(*choice, part.graph.view());
+        const auto found = evaluate(*choice, part.graph.view());
+        EXPECT_TRUE(found.replayed);
+        if (overlap) {
+            EXPECT_EQ(found.atomic_energies, energies);
+            EXPECT_EQ(found.edge_gradients, gradients);
+        }
+        energies = found.atomic_energies;
+        gradients = found.edge_gradients;
+    }
+}
+
 TEST_F(RecordedExchange, DecidesByTheTimeThatLaunchesTake) {
     const auto part = part_of(crystal(0), card_);
     exchange_->set_plan(part.plan);
