@@ -22,6 +22,7 @@ std::vector<Slot> slots_read_by(const Instruction& instruction) {
 struct Stop {
     std::size_t at = NONE;  ///< NONE: the end of the program
     bool splits = false;
+    bool was_idle = false;
     std::vector<std::size_t> meanwhile;
 };
 
@@ -31,8 +32,8 @@ class OverlapPass {
         note_order();
         for (std::size_t at = 0; at < code_.size(); ++at)
             if (traced.effects[at].is_exchange)
-                stops_.push_back({at, code_[at].name == "nvalchemi_lmp::halo_forward", {}});
-        stops_.push_back({});
+                stops_.push_back({.at = at, .splits = code_[at].name == "nvalchemi_lmp::halo_forward"});
+        stops_.emplace_back();
         waits_for_stop_.assign(code_.size(), false);
         stop_waits_for_.assign(code_.size(), false);
         note_readers();
@@ -84,14 +85,22 @@ class OverlapPass {
         std::map<Slot, std::vector<std::size_t>> readers;
         for (std::size_t at = 0; at < code_.size(); ++at)
             for (const auto slot : slots_read_by(code_[at]))
-                if (traced_.facts[slot].differentiable) readers[slot].push_back(at);
+                if (traced_.facts[slot].differentiable && passes_gradient(at))
+                    readers[slot].push_back(at);
         for (const auto& [slot, calls] : readers)
             if (calls.size() > 2) ordered_readers_.push_back(calls);
     }
 
-    /// Divide the calls between each two collectives: those that do not wait for the first of them
-    /// run while it is under way; of the others, those that the second one waits for run next, and
-    /// the rest while that one is under way.
+    bool passes_gradient(std::size_t at) const {
+        const auto& made = code_[at].outputs;
+        return !traced_.effects[at].ignores_values &&
+               std::any_of(made.begin(), made.end(),
+                           [&](Slot slot) { return traced_.facts[slot].differentiable; });
+    }
+
+    /// Divide the calls between each two collectives: what the second one waits for runs while the
+    /// first is under way, where it can, or else after it; the rest while the second is under way.
+    /// What could run beside either of them goes to the first if that had nothing to do.
     void arrange() {
         for (auto& stop : stops_) stop.meanwhile.clear();
         between_.assign(stops_.size(), {});
@@ -124,7 +133,8 @@ class OverlapPass {
             if (before[at - first]) require(at);
         }
         for (auto at = first; at < last; ++at) {
-            if (!after[at - first])
+            const bool ahead = !after[at - first];
+            if (ahead && (before[at - first] || stops_[next - 1].was_idle))
                 stops_[next - 1].meanwhile.push_back(at);
             else if (before[at - first])
                 between_[next].push_back(at);
@@ -168,7 +178,8 @@ class OverlapPass {
             const bool works = std::any_of(stop.meanwhile.begin(), stop.meanwhile.end(),
                                            [&](std::size_t at) { return is_work(at); });
             if (!stop.splits || works) continue;
-            stop.splits = false;
+            stop.splits = !stop.was_idle;
+            stop.was_idle = true;
             return true;
         }
         return false;
