@@ -80,7 +80,8 @@ class Soak(LammpsTest):
         lines = [
             "velocity all create 400.0 4711",
             "fix move all nvt temp 400 400 0.1",
-            "fix wiggle all deform 1 x wiggle 0.4 1.7 y wiggle 0.3 2.3 remap x",
+            # whole periods within EVERY: each run starts to wiggle from the box that it finds
+            "fix wiggle all deform 1 x wiggle 0.4 0.5 y wiggle 0.3 0.25 remap x",
             "fix cut all balance 50 1.0 shift x 10 1.01",
             "timestep 0.001",
             f"thermo {EVERY}",

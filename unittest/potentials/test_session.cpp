@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "potentials/sample_structure.hpp"
+#include "unittest/potentials/card_text.hpp"
 #include "unittest/potentials/scripted_network.hpp"
 
 namespace nvalchemi {
@@ -135,6 +136,29 @@ TEST(Session, TheSelfTestCatchesWhatThePassCannotSee) {
     const auto text =
         load_message(scripted_archive(message_network(body)), options_for(scripted_card()));
     expect_part(text, "atoms in parts does not reproduce the undecomposed model");
+}
+
+TEST(Session, TheSelfTestNamesWhatTheEnergyDependsOnBesidesEdgeVectors) {
+    const auto load = [](const std::string& body, const std::string& inputs) {
+        return load_message(scripted_archive(message_network(std::string(LAYER) + body)),
+                            options_for(scripted_card(testing::json(inputs))));
+    };
+    const std::string good = "(nothing was refused)";
+    const std::string volume = "    h = h + 0.001 * torch.det(data['cell'])\n";
+    const std::string height = "    h = h + 0.1 * torch.cos(data['pos'][:, 2:3])\n";
+
+    expect_part(load(volume, ", 'cell': {'role': 'cell'}"),
+                "its energy depends on the cell (input 'cell') besides edge vectors, which the "
+                "model card does not say; the pressure would lack that part. Declare "
+                "\"requires_grad\": true for that input");
+    expect_part(load(height, ", 'pos': {'role': 'positions'}"),
+                "its energy depends on the positions (input 'pos') besides edge vectors, which the "
+                "model card does not say; forces would lack that part. Declare "
+                "\"requires_grad\": true for that input");
+    EXPECT_EQ(load(volume, ", 'cell': {'role': 'cell', 'requires_grad': true}"), good);
+    EXPECT_EQ(load(height, ", 'pos': {'role': 'positions', 'requires_grad': true}"), good);
+    EXPECT_EQ(load(replaced(volume, "['cell']", "['cell'].detach()"), ", 'cell': {'role': 'cell'}"),
+              good);
 }
 
 TEST(Session, ForcesAreTheDerivativeOfTheEnergy) {
