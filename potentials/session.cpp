@@ -124,7 +124,7 @@ Session::Session(const std::string& archive, const SessionOptions& options)
     load_operator_libraries(options.operator_libraries);
     const auto folder = std::filesystem::path(options.path).parent_path().string();
     load_operator_libraries(card.operator_libraries, folder.empty() ? "." : folder);
-    if (options.distribute) check_spec_against_card(card);
+    if (options.distribute) check_spec_against_card(card, options.spec_reading);
     impl_->device = select_device(options.device);
     if (!options.distribute) {
         impl_->module = load_module(archive, options.path, impl_->device);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
@@ -124,9 +125,14 @@ std::string renamed_output(const CompositionPart& part, const std::string& name)
     static const std::set<std::string> framework{"energy", "forces",  "stress",
                                                  "virial", "charges", "atomic_energies"};
     if (framework.count(name) > 0) return name;
+    static const std::map<OutputRole, std::string> roles{
+        {OutputRole::AtomicEnergies, "atomic_energies"},
+        {OutputRole::Energy, "energy"},
+        {OutputRole::Forces, "forces"},
+        {OutputRole::Virial, "virial"},
+        {OutputRole::Stress, "stress"}};
     for (const auto& output : part.card.outputs)
-        if (output.key == name && output.role == OutputRole::AtomicEnergies)
-            return "atomic_energies";
+        if (output.key == name && roles.count(output.role) > 0) return roles.at(output.role);
     return part.name + "." + name;
 }
 

@@ -34,8 +34,15 @@ void ModelOutputs::declare(const nvalchemi::ModelCard &card)
 {
   per_atom_.clear();
   global_.clear();
+  global_step_ = -1;
+  added_.clear();
   for (const nvalchemi::OutputSpec &output : card.outputs) {
-    if (output.role == nvalchemi::OutputRole::AtomicEnergies) per_atom_[ENERGY];
+    if (output.role == nvalchemi::OutputRole::AtomicEnergies) {
+      per_atom_[ENERGY];
+      energies_key_ = output.key;
+    } else if (!is_further_output(output.role)) {
+      added_.insert(output.key);
+    }
     if (!is_further_output(output.role)) continue;
     std::int64_t width = 1;
     if (output.kind == nvalchemi::OutputKind::PerNode) {
@@ -83,6 +90,35 @@ void *ModelOutputs::find_global(const std::string &name, int &dimension)
 
 /* ---------------------------------------------------------------------- */
 
+std::optional<StoredOutput> ModelOutputs::request(const std::string &name)
+{
+  const auto global = global_.find(name);
+  if (global != global_.end()) {
+    read_.insert(name);
+    const auto width = static_cast<std::int64_t>(global->second.size());
+    return StoredOutput{false, width, global_step_, global->second};
+  }
+  auto found = per_atom_.find(name);
+  if (found == per_atom_.end() && name == energies_key_) found = per_atom_.find(ENERGY);
+  if (found == per_atom_.end()) return std::nullopt;
+  PerAtom &output = found->second;
+  output.requested = true;
+  return StoredOutput{true, output.width, output.step, output.values};
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string ModelOutputs::names() const
+{
+  std::string text;
+  const auto add = [&](const std::string &name) { text += (text.empty() ? "" : ", ") + name; };
+  for (const auto &[name, output] : per_atom_) add(name);
+  for (const auto &[name, values] : global_) add(name);
+  return text;
+}
+
+/* ---------------------------------------------------------------------- */
+
 bool ModelOutputs::wants_energies() const
 {
   const auto found = per_atom_.find(ENERGY);
@@ -92,10 +128,12 @@ bool ModelOutputs::wants_energies() const
 /* ---------------------------------------------------------------------- */
 
 void ModelOutputs::store(const ModelGraph &graph, const nvalchemi::Evaluation &evaluation,
-                         int nlocal, double energy_per_ev)
+                         std::int64_t step, int nlocal, double energy_per_ev)
 {
+  global_step_ = step;
   for (auto &[name, output] : per_atom_) {
     if (!output.requested) continue;
+    output.step = step;
     const auto extra = evaluation.extras.find(name);
     if (extra != evaluation.extras.end())
       store_one(name, output, graph, extra->second.values, nlocal, 1.0);
