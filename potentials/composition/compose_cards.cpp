@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "potentials/card/card_shape.hpp"
+#include "potentials/torch_release.hpp"
 #include "spec/compose_mlip_specs.hpp"
 #include "spec/json_value.hpp"
 #include "spec/write_mlip_spec.hpp"
@@ -378,6 +379,11 @@ std::string compose_cards(const std::vector<CompositionPart>& parts, const Commo
     };
     if (any(&ModelCard::backward_communicates)) card["backward_communicates"] = true;
     if (any(&ModelCard::triplets_by_receiver)) card["triplets"] = "by_receiver";
+    std::string latest;
+    for (const auto& part : parts)
+        if (latest.empty() || is_later_torch(part.card.torch_version, latest))
+            latest = part.card.torch_version;
+    if (!latest.empty()) card["torch_version"] = latest;
     return card.dump(1);
 }
 

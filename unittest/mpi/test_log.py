@@ -2,9 +2,11 @@
 """What the style writes to log and screen: publications, and as much as keyword verbose says."""
 
 import json
+import re
 from pathlib import Path
 
 import scripted
+from simulation import read_loop_seconds
 from suite import LammpsTest, main, scripted_model
 
 
@@ -58,6 +60,38 @@ class Log(LammpsTest):
             self.assertEqual(text in log, said, text)
         self.assertGreater(len(much), len(usual))
         self.assertGreater(len(usual), len(quiet))
+
+    def test_tells_the_precision_of_the_model(self):
+        for dtype, other in (("float32", "float64"), ("float64", "float32")):
+            self.model = scripted_model(f"in_{dtype}", scripted.TWO_LAYERS, 1, dtype)
+            with self.subTest(dtype=dtype):
+                log = self.log()
+                self.assertIn(f"dtype {dtype}", log)
+                self.assertNotIn(f"dtype {other}", log)
+
+    def seconds(self, structure, steps):
+        """Mean seconds of the ranks in each section of an evaluation, and of the loop a step."""
+        self.structure = structure
+        log = self.log(lines=("fix move all nve", "run 3", f"run {steps}"))
+        table = log.rpartition("evaluations, seconds per rank")[2]
+        sections = dict(re.findall(r"^  (\w+) +\| +\S+ \| +(\S+) \|", table, re.M))
+        self.assertEqual([*sections], ["graph", "model", "exchange", "accumulate"])
+        evaluations = int(re.findall(r"nvalchemi: (\d+) evaluations", log)[-1])
+        self.assertEqual(evaluations, steps + 1)
+        loop = read_loop_seconds(log)[-1][0] / steps
+        return {name: float(value) / evaluations for name, value in sections.items()}, loop
+
+    def test_splits_the_time_of_a_step(self):
+        few, of_few = self.seconds(scripted.crystal("nacl64"), 20)
+        many, of_many = self.seconds(scripted.crystal("nacl64").repeated((3, 3, 2)), 10)
+
+        # nothing of a step is hidden from the table, whatever its size
+        for sections, loop in ((few, of_few), (many, of_many)):
+            self.assertGreater(sum(sections.values()), 0.5 * loop)
+            self.assertLess(sum(sections.values()), 2.0 * loop)
+        # 18 times the atoms take more of what goes with atoms
+        self.assertGreater(many["graph"], 2 * few["graph"])
+        self.assertGreater(many["accumulate"], 2 * few["accumulate"])
 
     def test_only_the_first_evaluations_are_reported(self):
         log = self.log("verbose yes", lines=("run 6",))

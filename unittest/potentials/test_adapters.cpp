@@ -275,7 +275,7 @@ TEST(Policy, LenientReadingWarnsOfAnOutputThatTheModelHasNot) {
     options.card_path = "network.card.json";
     options.spec_reading = {/*lenient=*/true, &warnings};
 
-    const Session session(scripted_archive({message_network(LAYER), {}, {}}), options);
+    const Session session(scripted_archive(message_network(LAYER)), options);
 
     ASSERT_EQ(warnings.size(), 1U);
     expect_text(warnings[0], {"got \"bond\", which is no output of the model", "it is ignored"});
