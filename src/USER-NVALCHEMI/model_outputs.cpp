@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 using namespace LAMMPS_NS;
 
@@ -16,6 +17,18 @@ const std::string FLAG = "_flag";
 bool is_further_output(nvalchemi::OutputRole role)
 {
   return role == nvalchemi::OutputRole::Charges || role == nvalchemi::OutputRole::Other;
+}
+
+/* ----------------------------------------------------------------------
+   the entry of a name at the address that it had before, or a new one
+------------------------------------------------------------------------- */
+
+template <typename Entry> Entry &take_or_add(std::map<std::string, Entry> &now,
+                                             std::map<std::string, Entry> &before,
+                                             const std::string &name)
+{
+  auto entry = before.extract(name);
+  return entry ? now.insert(std::move(entry)).position->second : now[name];
 }
 
 /* ---------------------------------------------------------------------- */
@@ -32,13 +45,24 @@ bool all_finite(const std::vector<double> &values)
 
 void ModelOutputs::declare(const nvalchemi::ModelCard &card)
 {
-  per_atom_.clear();
-  global_.clear();
+  // a model that is read again leaves outputs of the same name where fix pair has found them, and
+  // requested
+
+  auto per_atom_before = std::exchange(per_atom_, {});
+  auto global_before = std::exchange(global_, {});
   global_step_ = -1;
   added_.clear();
+  const auto of_atoms = [&](const std::string &name) -> PerAtom & {
+    PerAtom &output = take_or_add(per_atom_, per_atom_before, name);
+    output.values.clear();
+    output.pointers.clear();
+    output.width = 1;
+    output.step = -1;
+    return output;
+  };
   for (const nvalchemi::OutputSpec &output : card.outputs) {
     if (output.role == nvalchemi::OutputRole::AtomicEnergies) {
-      per_atom_[ENERGY];
+      of_atoms(ENERGY);
       energies_key_ = output.key;
     } else if (!is_further_output(output.role)) {
       added_.insert(output.key);
@@ -47,10 +71,10 @@ void ModelOutputs::declare(const nvalchemi::ModelCard &card)
     std::int64_t width = 1;
     if (output.kind == nvalchemi::OutputKind::PerNode) {
       for (std::size_t k = 1; k < output.shape.size(); ++k) width *= output.shape[k];
-      per_atom_[output.key].width = width;
+      of_atoms(output.key).width = width;
     } else {
       for (const std::int64_t extent : output.shape) width *= extent;
-      global_[output.key].assign(std::max<std::int64_t>(width, 1), 0.0);
+      take_or_add(global_, global_before, output.key).assign(std::max<std::int64_t>(width, 1), 0.0);
     }
   }
 }

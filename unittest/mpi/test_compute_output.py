@@ -130,6 +130,23 @@ class Values(OutputTest):
         rows = [line.split() for line in (self.folder / "average.txt").read_text().splitlines()[2:]]
         self.assert_close([float(row[2]) for row in rows], [2 * float(row[1]) for row in rows])
 
+    def test_are_there_after_the_model_is_read_again(self):
+        lines = [
+            *COMPUTES,
+            *(line[:-1] + "1" for line in FIXES),  # asked for through flags of the pair style
+            *self.dump,
+            "run 0",
+            "undump out",
+            self.pair[1],
+            *(line.replace("out.dump", "again.dump") for line in self.dump),
+            "run 0",
+        ]
+        self.run_lines(lines).require_success()
+        (first,), (second,) = self.snapshots("out.dump"), self.snapshots("again.dump")
+        self.assertTrue(np.all(vectors(second, FROM_COMPUTE) == vectors(first, FROM_COMPUTE)))
+        self.assertTrue(np.all(vectors(second, FROM_FIX) == vectors(first, FROM_FIX)))
+        self.assertGreater(np.min(abs(vectors(first, FROM_FIX)[:, 1])), 0.0)
+
     def test_minimization_prints_those_of_the_last_step(self):
         lines = [*COMPUTES, "thermo_style custom step pe c_bonds", "minimize 0 0 3 20"]
         (thermo,) = read_thermo(self.run_lines(lines).require_success().log)
