@@ -74,7 +74,7 @@ class Log(LammpsTest):
         self.structure = structure
         log = self.log(lines=("fix move all nve", "run 3", f"run {steps}"))
         table = log.rpartition("evaluations, seconds per rank")[2]
-        sections = dict(re.findall(r"^  (\w+) +\| +\S+ \| +(\S+) \|", table, re.M))
+        sections = dict(re.findall(r"^  (\w+) +\| +\S+ \| +([\d.e+-]+) \|", table, re.M))
         self.assertEqual([*sections], ["graph", "model", "exchange", "accumulate"])
         evaluations = int(re.findall(r"nvalchemi: (\d+) evaluations", log)[-1])
         self.assertEqual(evaluations, steps + 1)
