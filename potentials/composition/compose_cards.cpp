@@ -29,14 +29,22 @@ const char* name_of(ForceSource forces) {
 }
 
 /// Who differentiates: the plugin with respect to edge vectors, where all parts see them; else with
-/// respect to positions; and the composition itself where a part returns forces of its own.
+/// respect to positions; and the composition itself where a part returns forces of its own, or
+/// where one forms distances from positions and another needs more derivatives than those of rows.
 ForceSource common_forces(const std::vector<CompositionPart>& parts) {
-    auto forces = ForceSource::EdgeVectors;
-    for (const auto& part : parts) {
-        if (part.card.forces == ForceSource::Model) return ForceSource::Model;
-        if (part.card.forces == ForceSource::Positions) forces = ForceSource::Positions;
-    }
-    return forces;
+    const auto any = [&](const auto& test) {
+        return std::any_of(parts.begin(), parts.end(),
+                           [&](const auto& part) { return test(part.card); });
+    };
+    const auto has = [](ForceSource source) {
+        return [source](const ModelCard& card) { return card.forces == source; };
+    };
+    if (any(has(ForceSource::Model))) return ForceSource::Model;
+    if (!any(has(ForceSource::Positions))) return ForceSource::EdgeVectors;
+    const auto sees_more = [](const ModelCard& card) {
+        return card.forces == ForceSource::EdgeVectors && (moves_with_rows(card) || strains(card));
+    };
+    return any(sees_more) ? ForceSource::Model : ForceSource::Positions;
 }
 
 bool has_virial(const ModelCard& card) {
@@ -66,9 +74,6 @@ std::string needs_edge_vectors(const ModelCard& card) {
     for (const auto* input : inputs_of(card)) {
         if (input->role == InputRole::NeighborMatrix || is_tabled(*input))
             return "takes a table of neighbours";
-        const bool leaf = input->role == InputRole::Positions || input->role == InputRole::Cell;
-        if (card.forces == ForceSource::EdgeVectors && leaf && input->requires_grad)
-            return "is differentiated with respect to positions and cell besides edge vectors";
     }
     return "";
 }
@@ -207,7 +212,10 @@ Json inputs(const std::vector<CompositionPart>& parts, const CommonFacts& facts)
             const auto record = outside_record(part, *input);
             auto& entry = result[input_key(*input)];
             if (entry.is_null()) entry = record;
-            if (record.value("requires_grad", false)) entry["requires_grad"] = true;
+            if (facts.forces == ForceSource::Model)
+                entry.erase("requires_grad");  // the composition differentiates, by a strain
+            else if (record.value("requires_grad", false))
+                entry["requires_grad"] = true;
         }
     }
     return result;
@@ -292,6 +300,17 @@ void name_parts(std::vector<CompositionPart>& parts) {
         for (int copy = 2; !used.insert(part.name).second; ++copy)
             part.name = stem + "_" + std::to_string(copy);
     }
+}
+
+bool moves_with_rows(const ModelCard& card) {
+    const auto* positions = card.find_input(InputRole::Positions);
+    return positions && (card.forces == ForceSource::Positions ||
+                         (card.forces == ForceSource::EdgeVectors && positions->requires_grad));
+}
+
+bool strains(const ModelCard& card) {
+    const auto* cell = card.find_input(InputRole::Cell);
+    return card.forces != ForceSource::Model && cell && cell->requires_grad;
 }
 
 std::string input_key(const InputSpec& input) {

@@ -70,7 +70,13 @@ class Soak(LammpsTest):
     def watch(self):
         toy = model("toy_index_add")
         structure = toy.case("nacl64")[0]
-        settings = toy.settings(ranks=2)
+        # the toy network alone lets atoms meet, sooner or later
+        wall = (
+            "pair_style hybrid/overlay nvalchemi lj/cut 2.245",
+            f'pair_coeff * * nvalchemi "{toy.archive}" Na Cl',
+            "pair_coeff * * lj/cut 1.0 2.0",
+        )
+        settings = toy.settings(ranks=2, pair_lines=wall)
         lines = [
             "velocity all create 400.0 4711",
             "fix move all nvt temp 400 400 0.1",
