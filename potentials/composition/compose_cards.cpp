@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 #include <utility>
 
 #include "potentials/card/card_shape.hpp"
+#include "potentials/torch_release.hpp"
 #include "spec/compose_mlip_specs.hpp"
 #include "spec/json_value.hpp"
 #include "spec/write_mlip_spec.hpp"
@@ -129,9 +131,14 @@ std::string renamed_output(const CompositionPart& part, const std::string& name)
     static const std::set<std::string> framework{"energy", "forces",  "stress",
                                                  "virial", "charges", "atomic_energies"};
     if (framework.count(name) > 0) return name;
+    static const std::map<OutputRole, std::string> roles{
+        {OutputRole::AtomicEnergies, "atomic_energies"},
+        {OutputRole::Energy, "energy"},
+        {OutputRole::Forces, "forces"},
+        {OutputRole::Virial, "virial"},
+        {OutputRole::Stress, "stress"}};
     for (const auto& output : part.card.outputs)
-        if (output.key == name && output.role == OutputRole::AtomicEnergies)
-            return "atomic_energies";
+        if (output.key == name && roles.count(output.role) > 0) return roles.at(output.role);
     return part.name + "." + name;
 }
 
@@ -391,6 +398,11 @@ std::string compose_cards(const std::vector<CompositionPart>& parts, const Commo
     };
     if (any(&ModelCard::backward_communicates)) card["backward_communicates"] = true;
     if (any(&ModelCard::triplets_by_receiver)) card["triplets"] = "by_receiver";
+    std::string latest;
+    for (const auto& part : parts)
+        if (latest.empty() || is_later_torch(part.card.torch_version, latest))
+            latest = part.card.torch_version;
+    if (!latest.empty()) card["torch_version"] = latest;
     return card.dump(1);
 }
 
