@@ -6,15 +6,19 @@
 
 #include <cctype>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
 
 #include "potentials/session.hpp"
+#include "potentials/torch_release.hpp"
 #include "potentials/zip_directory.hpp"
 
 namespace nvalchemi {
 
 namespace {
+
+constexpr const char* kCardRecord = "extra/nvalchemi.json";
 
 /// First lines of a torch error: the rest is a stack trace of torch itself.
 std::string brief(const std::string& what) {
@@ -27,7 +31,34 @@ std::string brief(const std::string& what) {
     return text;
 }
 
-[[noreturn]] void throw_unreadable(const std::string& path, const std::string& what) {
+/// The torch that wrote an archive, as its embedded card says; empty where none says so. For
+/// archives that cannot be loaded.
+std::string writer_of(const std::string& archive) {
+    const std::string ending = std::string("/") + kCardRecord;
+    try {
+        for (const auto& entry : read_zip_directory(archive)) {
+            if (entry.compressed || !entry.name.ends_with(ending)) continue;
+            return nlohmann::json::parse(entry.content).value("torch_version", "");
+        }
+    } catch (const std::exception&) {
+        return "";  // what is wrong is said already
+    }
+    return "";
+}
+
+/// A sentence on an archive of a torch that is later than what runs; else empty.
+std::string version_sentence(const std::string& archive, const std::string& what) {
+    const auto note = note_on_later_torch(writer_of(archive));
+    if (!note.empty()) return ". The archive was " + note;
+    if (what.find("maximum supported version") == what.npos) return "";
+    return ". The archive was written by a later torch than the LibTorch " +
+           running_torch_version() +
+           " that runs; export it again with a torch of this version or older";
+}
+
+[[noreturn]] void throw_unreadable(const std::string& archive, const std::string& path,
+                                   const std::string& what) {
+    const auto versions = version_sentence(archive, what);
     const auto at = what.find("Unknown builtin op: ");
     if (at != std::string::npos) {
         const auto begin = at + std::string("Unknown builtin op: ").size();
@@ -35,12 +66,13 @@ std::string brief(const std::string& what) {
         const std::string op = what.substr(begin, end - begin);
         throw ModelError(path + ": the model calls the torch operator '" + op +
                          "', which is not registered; name the library that provides it in the "
-                         "card's \"ops\" list, as a path or a library name");
+                         "card's \"ops\" list, as a path or a library name" +
+                         versions);
     }
     throw ModelError(path +
                      ": got a file that LibTorch cannot load, expected a TorchScript archive "
                      "made by torch.jit.save: " +
-                     brief(what));
+                     brief(what) + versions);
 }
 
 /// Operators by which a network could read or write files. Apart from the libraries that a card
@@ -120,7 +152,7 @@ void check_archive(const std::string& archive, const std::string& path) {
     } catch (const ModelError&) {
         throw;
     } catch (const std::exception& error) {
-        throw_unreadable(path, error.what());
+        throw_unreadable(archive, path, error.what());
     }
 }
 
@@ -157,7 +189,7 @@ torch::jit::Module load_module(const std::string& archive, const std::string& pa
         for (auto parameter : module.parameters()) parameter.set_requires_grad(false);
         return module;
     } catch (const std::exception& error) {
-        throw_unreadable(path, error.what());
+        throw_unreadable(archive, path, error.what());
     }
 }
 
@@ -167,12 +199,11 @@ std::optional<std::string> read_embedded_card(const std::string& archive, const 
     try {
         // Not by torch::jit::load: the card names operator libraries that must be loaded before.
         caffe2::serialize::PyTorchStreamReader reader(&stream);
-        const std::string record = "extra/nvalchemi.json";
-        if (!reader.hasRecord(record)) return std::nullopt;
-        const auto [data, size] = reader.getRecord(record);
+        if (!reader.hasRecord(kCardRecord)) return std::nullopt;
+        const auto [data, size] = reader.getRecord(kCardRecord);
         return std::string(static_cast<const char*>(data.get()), size);
     } catch (const std::exception& error) {
-        throw_unreadable(path, error.what());
+        throw_unreadable(archive, path, error.what());
     }
 }
 

@@ -2,6 +2,7 @@
 #include "potentials/model_card.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "potentials/card/card_consistency.hpp"
@@ -66,7 +67,8 @@ void check_format(const JsonCursor& card) {
                      "reference",
                      "expected_exchanges",
                      "backward_communicates",
-                     "triplets"});
+                     "triplets",
+                     "torch_version"});
 }
 
 double read_cutoff(const JsonCursor& cutoff) {
@@ -147,6 +149,13 @@ void read_edges(const JsonCursor& edges, ModelCard& card) {
     }
 }
 
+/// Two numbers and a point at least.
+bool is_version(const std::string& text) {
+    const auto point = text.find_first_not_of("0123456789");
+    return point != 0 && point + 1 < text.size() && text[point] == '.' &&
+           std::isdigit(static_cast<unsigned char>(text[point + 1]));
+}
+
 /// Facts of the model that the graph alone does not show.
 void read_optional(const JsonCursor& document, ModelCard& card, const ReadOptions& spec_reading) {
     if (const auto spec = document.find("spec")) card.spec = read_mlip_spec(*spec, spec_reading);
@@ -166,6 +175,10 @@ void read_optional(const JsonCursor& document, ModelCard& card, const ReadOption
                              "only triplets of edges that share their receiver are supported");
         }
         card.triplets_by_receiver = true;
+    }
+    if (const auto version = document.find("torch_version")) {
+        card.torch_version = version->as_string();
+        if (!is_version(card.torch_version)) version->refuse("a version such as \"2.11.0\"");
     }
 }
 

@@ -111,6 +111,7 @@ struct ModelCard {
     bool backward_communicates = false;
     /// Triplets of edges share their receiver (card key "triplets": "by_receiver").
     bool triplets_by_receiver = false;
+    std::string torch_version;  ///< of the torch that wrote the archive; may be empty
 
     /// Of the whole system that is evaluated, in e. No key of the card: see SessionOptions.
     double total_charge = 0;

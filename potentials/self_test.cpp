@@ -180,6 +180,37 @@ void compare(const ModelCard& card, const torch::jit::Module& module, const Dist
     }
 }
 
+/// Energies that depend on positions or cell themselves, where the card says that edge vectors are
+/// all there is to differentiate: forces or pressure would be wrong on any number of ranks.
+void refuse_hidden_inputs(const ModelCard& card, const torch::jit::Module& module) {
+    if (card.forces != ForceSource::EdgeVectors) return;
+    const auto structure = sample_structure(card);
+    std::optional<Assembled> declared;
+    for (const auto role : {InputRole::Positions, InputRole::Cell}) {
+        auto probe = card;
+        const InputSpec* changed_input = nullptr;
+        for (auto* inputs : {&probe.inputs, &probe.arguments})
+            for (auto& input : *inputs) {
+                if (input.role != role || input.requires_grad) continue;
+                input.requires_grad = true;
+                changed_input = &input;
+            }
+        if (changed_input == nullptr) continue;
+        if (!declared) declared = evaluate_whole(card, module, structure);
+        const auto found = deviations(evaluate_whole(probe, module, structure), *declared);
+        const bool moves = role == InputRole::Positions;
+        const auto& changed = found[moves ? 2 : 3];
+        if (changed.largest <= 1e-6 * std::max(changed.scale, 1e-3)) continue;
+        const std::string subject = moves ? "positions" : "cell";
+        const std::string result = moves ? "forces" : "the pressure";
+        throw ModelError(
+            "model '" + card.name + "': its energy depends on the " + subject +
+            (changed_input->key.empty() ? "" : " (input '" + changed_input->key + "')") +
+            " besides edge vectors, which the model card does not say; " + result +
+            " would lack that part. Declare \"requires_grad\": true for that input");
+    }
+}
+
 std::vector<int> unequal_parts(std::int64_t atoms) {
     // rank 1 of 3 stays empty
     std::vector<int> ranks(atoms, 0);
@@ -241,6 +272,7 @@ std::vector<ExchangeEvent> self_test(const ModelCard& card, const torch::jit::Mo
         // without neighbours some models have no energy
     }
     if (sees_images(card)) {
+        refuse_hidden_inputs(card, module);
         const auto structure = sample_structure(card);
         compare(card, module, model, structure, unequal_parts(structure.size()), events);
     }

@@ -19,6 +19,7 @@
 #include "potentials/self_test.hpp"
 #include "potentials/spec_against_card.hpp"
 #include "potentials/staged_exchange.hpp"
+#include "potentials/torch_release.hpp"
 
 namespace nvalchemi {
 
@@ -33,18 +34,6 @@ ModelCard read_card(const std::string& archive, const SessionOptions& options) {
                      ": got an archive without a model card, expected the extra file "
                      "'nvalchemi.json' inside it or a file NAME.card.json beside it; "
                      "see the model card page of the documentation");
-}
-
-/// The version beside the mapped library: LibTorch has no call that tells it.
-std::string running_torch_version() {
-    Dl_info info;
-    if (dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &info) == 0) return "unknown";
-    const auto root = std::filesystem::path(info.dli_fname).parent_path().parent_path();
-    std::string line;
-    for (std::ifstream file(root / "version.py"); std::getline(file, line);)
-        if (line.rfind("__version__ = '", 0) == 0) return line.substr(15, line.find('\'', 15) - 15);
-    std::ifstream zip_layout(root / "build-version");
-    return std::getline(zip_layout, line) ? line : "unknown";
 }
 
 void set_total_charge(ModelCard& card, const std::optional<double>& charge) {
@@ -126,7 +115,7 @@ Session::Session(const std::string& archive, const SessionOptions& options)
     load_operator_libraries(options.operator_libraries);
     const auto folder = std::filesystem::path(options.path).parent_path().string();
     load_operator_libraries(card.operator_libraries, folder.empty() ? "." : folder);
-    if (options.distribute) check_spec_against_card(card);
+    if (options.distribute) check_spec_against_card(card, options.spec_reading);
     impl_->device = select_device(options.device);
     if (!options.distribute) {
         impl_->module = load_module(archive, options.path, impl_->device);

@@ -23,13 +23,17 @@ const char* name_of(ForceSource forces) {
     return "model";
 }
 
-std::optional<OutputRole> framework_role(const std::string& name) {
+const std::map<std::string, OutputRole>& framework_roles() {
     static const std::map<std::string, OutputRole> roles{
         {"energy", OutputRole::Energy},   {"forces", OutputRole::Forces},
         {"stress", OutputRole::Stress},   {"virial", OutputRole::Virial},
         {"charges", OutputRole::Charges}, {"atomic_energies", OutputRole::AtomicEnergies}};
-    const auto found = roles.find(name);
-    if (found == roles.end()) return std::nullopt;
+    return roles;
+}
+
+std::optional<OutputRole> framework_role(const std::string& name) {
+    const auto found = framework_roles().find(name);
+    if (found == framework_roles().end()) return std::nullopt;
     return found->second;
 }
 
@@ -82,6 +86,29 @@ void check_output(const MLIPSpec& spec, const OutputSpec& output) {
                             "remove it)");
 }
 
+/// A sum that is asked for by a name that nothing has would not be made, without a word. Names of
+/// roles go: one spec serves models that give a stress and models that do not.
+void check_reduced_names(const ModelCard& card, const ReadOptions& reading) {
+    std::string keys, roles;
+    for (const auto& output : card.outputs) keys += (keys.empty() ? "" : ", ") + output.key;
+    for (const auto& [role, _] : framework_roles()) roles += (roles.empty() ? "" : ", ") + role;
+    for (const auto& name : card.distribution().all_reduce_outputs) {
+        const bool known = framework_role(name).has_value() ||
+                           std::any_of(card.outputs.begin(), card.outputs.end(),
+                                       [&](const auto& output) { return output.key == name; });
+        if (known) continue;
+        const SpecError problem(
+            DOCUMENT, "/all_reduce_outputs",
+            "got " + in_quotes(name) +
+                ", which is no output of the model, expected one of its keys (" + keys +
+                ") or a name of a role (" + roles +
+                "); correct it, or remove it from all_reduce_outputs");
+        if (!reading.lenient) throw problem;
+        if (reading.warnings)
+            reading.warnings->push_back(std::string(problem.what()) + ": it is ignored");
+    }
+}
+
 void check_node_energy(const ModelCard& card, const std::optional<std::string>& key) {
     if (!key || framework_role(*key)) return;
     for (const auto& output : card.outputs)
@@ -118,9 +145,10 @@ bool mean_output(const std::set<std::string>& names, const OutputSpec& output) {
                        [&](const auto& name) { return means_output(name, output); });
 }
 
-void check_spec_against_card(const ModelCard& card) {
+void check_spec_against_card(const ModelCard& card, const ReadOptions& reading) {
     const auto& spec = card.distribution();
     check_policy(card);
+    check_reduced_names(card, reading);
     for (const auto& output : card.outputs) check_output(spec, output);
     check_node_energy(card, spec.node_energy_key);
     check_strategy(card);

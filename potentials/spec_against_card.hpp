@@ -11,7 +11,8 @@ namespace nvalchemi {
 
 /// Compare the card's distribution spec with what the card says of the model: outputs and their
 /// kinds, who differentiates, and whether the policy can be run. Throws SpecError naming both.
-void check_spec_against_card(const ModelCard& card);
+/// Lenient `reading` makes a warning of a name in all_reduce_outputs that nothing has.
+void check_spec_against_card(const ModelCard& card, const ReadOptions& reading = {});
 
 /// Whether a name in a spec means this output. "energy", "forces", "stress", "virial",
 /// "atomic_energies" and "charges" are the framework's names of the roles, whatever the model

@@ -121,17 +121,19 @@ void compare_with_parts(const std::vector<ArchiveToCompose>& parts, Session& com
                      "Add the models in LAMMPS's input, with pair_style hybrid/overlay");
 }
 
-/// The reference of the first part that has one with elements of the composition, with the
-/// composition's own numbers.
+/// The reference of the first part that has one with elements of the composition, and charges if
+/// it reads them, with the composition's own numbers.
 std::string with_reference(const std::string& card_text, const std::vector<CompositionPart>& parts,
                            Session& composed) {
     const auto& species = composed.card().species;
+    const bool needs_charges = composed.card().find_input(InputRole::Charges) != nullptr;
     const auto known = [&](const std::string& symbol) {
         return std::find(species.begin(), species.end(), symbol) != species.end();
     };
     for (const auto& part : parts) {
         const auto& reference = part.card.reference;
-        if (!reference || !std::all_of(reference->symbols.begin(), reference->symbols.end(), known))
+        if (!reference || (needs_charges && reference->charges.empty()) ||
+            !std::all_of(reference->symbols.begin(), reference->symbols.end(), known))
             continue;
         WholeSystem system;
         for (const auto& symbol : reference->symbols)

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 #include <utility>
 
 #include "potentials/card/card_shape.hpp"
+#include "potentials/torch_release.hpp"
 #include "spec/compose_mlip_specs.hpp"
 #include "spec/json_value.hpp"
 #include "spec/write_mlip_spec.hpp"
@@ -27,14 +29,22 @@ const char* name_of(ForceSource forces) {
 }
 
 /// Who differentiates: the plugin with respect to edge vectors, where all parts see them; else with
-/// respect to positions; and the composition itself where a part returns forces of its own.
+/// respect to positions; and the composition itself where a part returns forces of its own, or
+/// where one forms distances from positions and another needs more derivatives than those of rows.
 ForceSource common_forces(const std::vector<CompositionPart>& parts) {
-    auto forces = ForceSource::EdgeVectors;
-    for (const auto& part : parts) {
-        if (part.card.forces == ForceSource::Model) return ForceSource::Model;
-        if (part.card.forces == ForceSource::Positions) forces = ForceSource::Positions;
-    }
-    return forces;
+    const auto any = [&](const auto& test) {
+        return std::any_of(parts.begin(), parts.end(),
+                           [&](const auto& part) { return test(part.card); });
+    };
+    const auto has = [](ForceSource source) {
+        return [source](const ModelCard& card) { return card.forces == source; };
+    };
+    if (any(has(ForceSource::Model))) return ForceSource::Model;
+    if (!any(has(ForceSource::Positions))) return ForceSource::EdgeVectors;
+    const auto sees_more = [](const ModelCard& card) {
+        return card.forces == ForceSource::EdgeVectors && (moves_with_rows(card) || strains(card));
+    };
+    return any(sees_more) ? ForceSource::Model : ForceSource::Positions;
 }
 
 bool has_virial(const ModelCard& card) {
@@ -64,9 +74,6 @@ std::string needs_edge_vectors(const ModelCard& card) {
     for (const auto* input : inputs_of(card)) {
         if (input->role == InputRole::NeighborMatrix || is_tabled(*input))
             return "takes a table of neighbours";
-        const bool leaf = input->role == InputRole::Positions || input->role == InputRole::Cell;
-        if (card.forces == ForceSource::EdgeVectors && leaf && input->requires_grad)
-            return "is differentiated with respect to positions and cell besides edge vectors";
     }
     return "";
 }
@@ -124,9 +131,14 @@ std::string renamed_output(const CompositionPart& part, const std::string& name)
     static const std::set<std::string> framework{"energy", "forces",  "stress",
                                                  "virial", "charges", "atomic_energies"};
     if (framework.count(name) > 0) return name;
+    static const std::map<OutputRole, std::string> roles{
+        {OutputRole::AtomicEnergies, "atomic_energies"},
+        {OutputRole::Energy, "energy"},
+        {OutputRole::Forces, "forces"},
+        {OutputRole::Virial, "virial"},
+        {OutputRole::Stress, "stress"}};
     for (const auto& output : part.card.outputs)
-        if (output.key == name && output.role == OutputRole::AtomicEnergies)
-            return "atomic_energies";
+        if (output.key == name && roles.count(output.role) > 0) return roles.at(output.role);
     return part.name + "." + name;
 }
 
@@ -200,7 +212,10 @@ Json inputs(const std::vector<CompositionPart>& parts, const CommonFacts& facts)
             const auto record = outside_record(part, *input);
             auto& entry = result[input_key(*input)];
             if (entry.is_null()) entry = record;
-            if (record.value("requires_grad", false)) entry["requires_grad"] = true;
+            if (facts.forces == ForceSource::Model)
+                entry.erase("requires_grad");  // the composition differentiates, by a strain
+            else if (record.value("requires_grad", false))
+                entry["requires_grad"] = true;
         }
     }
     return result;
@@ -285,6 +300,17 @@ void name_parts(std::vector<CompositionPart>& parts) {
         for (int copy = 2; !used.insert(part.name).second; ++copy)
             part.name = stem + "_" + std::to_string(copy);
     }
+}
+
+bool moves_with_rows(const ModelCard& card) {
+    const auto* positions = card.find_input(InputRole::Positions);
+    return positions && (card.forces == ForceSource::Positions ||
+                         (card.forces == ForceSource::EdgeVectors && positions->requires_grad));
+}
+
+bool strains(const ModelCard& card) {
+    const auto* cell = card.find_input(InputRole::Cell);
+    return card.forces != ForceSource::Model && cell && cell->requires_grad;
 }
 
 std::string input_key(const InputSpec& input) {
@@ -372,6 +398,11 @@ std::string compose_cards(const std::vector<CompositionPart>& parts, const Commo
     };
     if (any(&ModelCard::backward_communicates)) card["backward_communicates"] = true;
     if (any(&ModelCard::triplets_by_receiver)) card["triplets"] = "by_receiver";
+    std::string latest;
+    for (const auto& part : parts)
+        if (latest.empty() || is_later_torch(part.card.torch_version, latest))
+            latest = part.card.torch_version;
+    if (!latest.empty()) card["torch_version"] = latest;
     return card.dump(1);
 }
 

@@ -25,6 +25,12 @@ struct CommonFacts {
 /// Throws std::runtime_error where the parts do not go together.
 CommonFacts common_facts(const std::vector<CompositionPart>& parts);
 
+/// Whether a part's energies depend on positions of rows other than through edge vectors that the
+/// composition forms; of a part that does not return forces of its own.
+bool moves_with_rows(const ModelCard& card);
+/// Whether they depend on the cell itself, likewise.
+bool strains(const ModelCard& card);
+
 /// Key of the composition's dictionary for an input that a part takes from outside.
 std::string input_key(const InputSpec& input);
 /// Key of the composition's result for an output of a part.

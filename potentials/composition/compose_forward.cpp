@@ -52,6 +52,17 @@ class ForwardText {
         text_ << std::string(4 * static_cast<std::size_t>(indent), ' ') << text << "\n";
     }
 
+    bool any_part(bool (*test)(const ModelCard&)) const {
+        return std::any_of(parts_.begin(), parts_.end(),
+                           [test](const auto& part) { return test(part.card); });
+    }
+
+    /// The composition differentiates some of its parts, and returns a virial.
+    bool strained() const {
+        return facts_.forces == ForceSource::Model && facts_.virial &&
+               any_part(+[](const ModelCard& card) { return card.forces != ForceSource::Model; });
+    }
+
     int turn_of(std::size_t part) const {
         if (parts_[part].card.forces == ForceSource::Model) return 0;
         return facts_.charge_source == part ? 1 : 2;
@@ -63,9 +74,22 @@ class ForwardText {
             return;
         }
         line("positions = data[\"positions\"]");
+        line("sites = positions");
+        line("shifts = data[\"edge_shifts\"]");
+        if (strained()) {
+            // All that scales with the cell does so by a strain of zero: what is differentiated
+            // with respect to it is minus the virial.
+            line(
+                "strain = torch.zeros([3, 3], dtype=positions.dtype, "
+                "device=positions.device).requires_grad_(True)");
+            line("sites = positions + torch.matmul(positions, strain)");
+            line("shifts = shifts + torch.matmul(shifts, strain)");
+            if (any_part(strains))
+                line("cell = data[\"cell\"] + torch.matmul(data[\"cell\"], strain)");
+        }
         line(
-            "edge_vectors = torch.index_select(positions, 0, edge_index[1]) - "
-            "torch.index_select(positions, 0, edge_index[0]) + data[\"edge_shifts\"]");
+            "edge_vectors = torch.index_select(sites, 0, edge_index[1]) - "
+            "torch.index_select(sites, 0, edge_index[0]) + shifts");
     }
 
     /// Suffix of the variables that hold the edges within `cutoff`; they are written when they are
@@ -180,6 +204,10 @@ class ForwardText {
         return in_precision(part, mask);
     }
 
+    static std::string outside(const InputSpec& input) {
+        return "data[\"" + input_key(input) + "\"]";
+    }
+
     std::string natural(const CompositionPart& part, const InputSpec& input,
                         const std::string& suffix, std::size_t number) {
         switch (input.role) {
@@ -191,16 +219,22 @@ class ForwardText {
                                               : of_edges(part, "edge_vectors", suffix);
             case InputRole::NeighborMask: return slot_mask(part);
             case InputRole::EdgeShifts:
-            case InputRole::EdgeCellShifts: return shifts(part, input_key(input), suffix);
+                return shifts(part, moves_with_rows(part.card) ? "shifts" : outside(input), suffix);
+            case InputRole::EdgeCellShifts: return shifts(part, outside(input), suffix);
             case InputRole::Constant: return constant(part, input, number);
             case InputRole::Charges: return charges(part);
             case InputRole::Positions:
+                return in_precision(
+                    part, moves_with_rows(part.card) && facts_.forces != ForceSource::EdgeVectors
+                              ? "sites"
+                              : outside(input));
             case InputRole::Cell:
+                return in_precision(part,
+                                    strained() && strains(part.card) ? "cell" : outside(input));
             case InputRole::SetupCell:
             case InputRole::OwnedMask:
-            case InputRole::TotalCharge:
-                return in_precision(part, "data[\"" + input_key(input) + "\"]");
-            default: return "data[\"" + input_key(input) + "\"]";
+            case InputRole::TotalCharge: return in_precision(part, outside(input));
+            default: return outside(input);
         }
     }
 
@@ -210,9 +244,8 @@ class ForwardText {
         return "torch.stack([" + name + "[1], " + name + "[0]])";
     }
 
-    std::string shifts(const CompositionPart& part, const std::string& key,
+    std::string shifts(const CompositionPart& part, const std::string& all,
                        const std::string& suffix) const {
-        const auto all = "data[\"" + key + "\"]";
         const auto own =
             suffix.empty() ? all : "torch.index_select(" + all + ", 0, kept" + suffix + ")";
         return in_precision(part, part.card.receiver_row == 0 ? own : "(-" + own + ")");
@@ -342,6 +375,13 @@ class ForwardText {
         return sign + "(" + value + ")" + (virial ? "" : " * volume");
     }
 
+    /// Subtracts the slope of that number from a sum.
+    void differentiated(const std::string& name, int number, std::string& sum) {
+        line("slope_of_" + name + " = slopes[" + std::to_string(number) + "]");
+        line("assert slope_of_" + name + " is not None");
+        sum += " - slope_of_" + name;
+    }
+
     /// Forces and virials that parts return, and the derivatives of the other parts' energies: one
     /// gradient of their sum over this rank's atoms.
     void add_forces() {
@@ -360,13 +400,10 @@ class ForwardText {
             if (facts_.virial) add(virials, virial_of(part));
         }
         if (!energies.empty()) {
-            line("slopes = torch.autograd.grad([" + energies + "], [positions, edge_vectors])");
-            for (const char* number : {"0", "1"}) {
-                line(std::string("slope_") + number + " = slopes[" + number + "]");
-                line(std::string("assert slope_") + number + " is not None");
-            }
-            forces += " - slope_0";
-            virials += " - torch.sum(edge_vectors.unsqueeze(2) * slope_1.unsqueeze(1), [0])";
+            const std::string strain = strained() ? ", strain" : "";
+            line("slopes = torch.autograd.grad([" + energies + "], [positions" + strain + "])");
+            differentiated("forces", 0, forces);
+            if (strained()) differentiated("virial", 1, virials);
         }
         line("sums[\"forces\"] = " + forces);
         if (facts_.virial) line("sums[\"virial\"] = " + virials);

@@ -8,6 +8,7 @@ torch and numpy alone, so that they can be copied beside a model author's own ex
 
 import json
 import os
+import re
 import tempfile
 
 import torch
@@ -59,7 +60,14 @@ REQUIRED_KEYS = (
     "forces",
     "ops",
 )
-OPTIONAL_KEYS = ("spec", "reference", "expected_exchanges", "backward_communicates", "triplets")
+OPTIONAL_KEYS = (
+    "spec",
+    "reference",
+    "expected_exchanges",
+    "backward_communicates",
+    "triplets",
+    "torch_version",
+)
 REFERENCE_KEYS = (
     "symbols",
     "positions",
@@ -121,6 +129,7 @@ def make_card(
         "outputs": outputs,
         "forces": forces,
         "ops": [],
+        "torch_version": torch.__version__.split("+")[0],
     }
     if spec is not None:
         card["spec"] = spec
@@ -146,6 +155,11 @@ def _check_keys(card):
                 card[key],
                 "no such key; known keys are " + ", ".join(REQUIRED_KEYS + OPTIONAL_KEYS),
             )
+
+
+def _check_torch_version(version):
+    if not isinstance(version, str) or not re.match(r"\d+\.\d", version):
+        raise CardError("/torch_version", version, "a version such as '2.11.0'")
 
 
 def _check_species(card):
@@ -228,6 +242,8 @@ def validate_card(card):
     _check_forces(card)
     if "reference" in card:
         _check_reference(card["reference"])
+    if "torch_version" in card:
+        _check_torch_version(card["torch_version"])
 
 
 def write_archive(module, card, path):

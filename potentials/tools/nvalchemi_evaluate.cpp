@@ -30,7 +30,8 @@ constexpr const char* kUsage =
     "Evaluate a model archive alone, undecomposed, on the structure of a case file (symbols, cell\n"
     "with lattice vectors as rows, pbc, positions; Angstrom) and write energy, energies, forces,\n"
     "virial (-dE/dstrain) and stress (dE/dstrain / V, null unless periodic in three directions)\n"
-    "as JSON, in eV and Angstrom.\n";
+    "as JSON, in eV and Angstrom, and the model's further outputs by key, in its own units: a row\n"
+    "for each atom, or the values of the system.\n";
 
 struct Arguments {
     std::string archive, card, structure, output;
@@ -72,13 +73,24 @@ json rows_of_three(const std::vector<double>& values) {
     return rows;
 }
 
+json rows_of(const std::vector<double>& values, std::int64_t width) {
+    json rows = json::array();
+    for (std::size_t k = 0; k < values.size(); k += static_cast<std::size_t>(width))
+        rows.push_back(std::vector<double>(&values[k], &values[k] + width));
+    return rows;
+}
+
 json to_document(const nvalchemi::WholeSystem& system, const nvalchemi::WholeEvaluation& whole) {
     json document = {{"units", "eV, Angstrom, eV/A^3"},
                      {"energy", whole.energy},
                      {"energies", whole.atomic_energies},
                      {"forces", rows_of_three(whole.forces)},
                      {"virial", nullptr},
-                     {"stress", nullptr}};
+                     {"stress", nullptr},
+                     {"outputs", json::object()}};
+    for (const auto& [key, output] : whole.extras)
+        document["outputs"][key] =
+            output.per_node ? rows_of(output.values, output.width) : json(output.values);
     if (!whole.has_virial) return document;
     std::vector<double> virial(whole.virial, whole.virial + 9);
     document["virial"] = rows_of_three(virial);

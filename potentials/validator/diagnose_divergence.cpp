@@ -109,7 +109,10 @@ Found incomplete_edges(const ModelCard&, const AttemptEvidence& e) {
                            " atoms are owned by no rank or by several");
     return finding(0.99, std::move(evidence),
                    "Parts miss neighbours or have wrong rows: no spec can mend that. Widen the "
-                   "halo (comm_modify cutoff) or use a larger structure.");
+                   "halo (comm_modify cutoff), let the neighbour list be made anew before atoms "
+                   "have moved half the skin (neigh_modify every 1 delay 0 check yes; 'Dangerous "
+                   "builds' in the log count the lists that came too late), or use a larger "
+                   "structure.");
 }
 
 Found exchange_plan(const ModelCard&, const AttemptEvidence& e) {

@@ -88,18 +88,17 @@ Found policy_not_supported(const ModelCard&, const AttemptEvidence& e) {
                            })});
 }
 
-Found double_reduction(const ModelCard& card, const AttemptEvidence& e) {
+Found double_reduction(const ModelCard&, const AttemptEvidence& e) {
     if (!says(e, "/all_reduce_outputs")) return {};
     std::vector<MLIPSpec> edits;
-    for (const auto& output : card.outputs)
-        if (e.attempt.spec.all_reduce_outputs.count(output.key) > 0 &&
-            says(e, "\"" + output.key + "\""))
-            edits.push_back(edited(e.attempt.spec,
-                                   [&](MLIPSpec& s) { s.all_reduce_outputs.erase(output.key); }));
+    for (const auto& name : e.attempt.spec.all_reduce_outputs)
+        if (says(e, "\"" + name + "\""))
+            edits.push_back(
+                edited(e.attempt.spec, [&](MLIPSpec& s) { s.all_reduce_outputs.erase(name); }));
     return refusal_finding(
         0.97, e,
-        "Remove the output from all_reduce_outputs: it is summed over ranks already, or "
-        "has rows.",
+        "Remove the output from all_reduce_outputs: it is summed over ranks already, has rows, or "
+        "is none of the model's.",
         std::move(edits));
 }
 

@@ -10,13 +10,13 @@
 #include "run_judge.h"
 #include "sampled_validation.h"
 #include "subdomain.h"
+#include "the_pair_style.h"
 #include "validate_options.h"
 #include "validation_verdict.h"
 
 #include "atom.h"
 #include "comm.h"
 #include "error.h"
-#include "force.h"
 #include "group.h"
 #include "lammps.h"
 #include "memory.h"
@@ -113,7 +113,7 @@ void FixNvalchemiValidate::init()
                "fix nvalchemi/validate: got run_style {}, expected one that evaluates all "
                "forces at once; use run_style verlet",
                update->integrate_style);
-  find_pair();
+  pair = find_pair_style(lmp, "fix nvalchemi/validate", impl->options.instance);
   refuse_shared_report();
   impl->sampler.reset();    // the pair style may be another one
   impl->threads = nvalchemi::threads_for_rank(world);
@@ -136,46 +136,6 @@ void FixNvalchemiValidate::refuse_shared_report() const
                "a file for each",
                impl->options.report, id, other->id);
   }
-}
-
-/* ---------------------------------------------------------------------- */
-
-void FixNvalchemiValidate::find_pair()
-{
-  const int instance = impl->options.instance;
-  const char *style = force->pair_style ? force->pair_style : "none";
-  const int count = count_instances(style);
-  pair = dynamic_cast<PairNvalchemi *>(force->pair_match("^nvalchemi", 0, instance));
-  if (pair && instance <= count) return;
-  if (instance == 0 && force->pair_match("^nvalchemi", 0, 1))
-    error->all(FLERR,
-               "fix nvalchemi/validate: got several pair styles nvalchemi in pair_style {}, "
-               "expected to be told which; use keyword instance",
-               style);
-  if (instance > 1)
-    error->all(FLERR,
-               "fix nvalchemi/validate: got instance {}, expected the number of one of the "
-               "pair styles nvalchemi in pair_style {}; there {} {}",
-               instance, style, count == 1 ? "is" : "are", count);
-  error->all(FLERR,
-             "fix nvalchemi/validate: got pair_style {}, expected nvalchemi, alone or under "
-             "pair_style hybrid",
-             style);
-}
-
-/* ---------------------------------------------------------------------- */
-
-int FixNvalchemiValidate::count_instances(const char *style) const
-{
-  // LAMMPS ignores the number where there is one alone, under hybrid too
-  const Pair *first = force->pair_match("^nvalchemi", 0, 1);
-  if (!first) return 0;
-  int count = 1;
-  if (!utils::strmatch(style, "^hybrid")) return count;
-  for (const Pair *next = force->pair_match("^nvalchemi", 0, 2); next && next != first;
-       next = force->pair_match("^nvalchemi", 0, count + 1))
-    count++;
-  return count;
 }
 
 /* ---------------------------------------------------------------------- */

@@ -82,8 +82,6 @@ class FixNvalchemiValidate : public Fix {
 
   void refuse_shared_report() const;
   void report_trouble(const Judgement &);
-  void find_pair();
-  int count_instances(const char *style) const;
   bool is_due();
   bool sub_domains_changed() const;
   void prepare(bool at_setup);

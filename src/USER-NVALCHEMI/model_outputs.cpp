@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 using namespace LAMMPS_NS;
 
@@ -16,6 +17,18 @@ const std::string FLAG = "_flag";
 bool is_further_output(nvalchemi::OutputRole role)
 {
   return role == nvalchemi::OutputRole::Charges || role == nvalchemi::OutputRole::Other;
+}
+
+/* ----------------------------------------------------------------------
+   the entry of a name at the address that it had before, or a new one
+------------------------------------------------------------------------- */
+
+template <typename Entry> Entry &take_or_add(std::map<std::string, Entry> &now,
+                                             std::map<std::string, Entry> &before,
+                                             const std::string &name)
+{
+  auto entry = before.extract(name);
+  return entry ? now.insert(std::move(entry)).position->second : now[name];
 }
 
 /* ---------------------------------------------------------------------- */
@@ -32,18 +45,36 @@ bool all_finite(const std::vector<double> &values)
 
 void ModelOutputs::declare(const nvalchemi::ModelCard &card)
 {
-  per_atom_.clear();
-  global_.clear();
+  // a model that is read again leaves outputs of the same name where fix pair has found them, and
+  // requested
+
+  auto per_atom_before = std::exchange(per_atom_, {});
+  auto global_before = std::exchange(global_, {});
+  global_step_ = -1;
+  added_.clear();
+  const auto of_atoms = [&](const std::string &name) -> PerAtom & {
+    PerAtom &output = take_or_add(per_atom_, per_atom_before, name);
+    output.values.clear();
+    output.pointers.clear();
+    output.width = 1;
+    output.step = -1;
+    return output;
+  };
   for (const nvalchemi::OutputSpec &output : card.outputs) {
-    if (output.role == nvalchemi::OutputRole::AtomicEnergies) per_atom_[ENERGY];
+    if (output.role == nvalchemi::OutputRole::AtomicEnergies) {
+      of_atoms(ENERGY);
+      energies_key_ = output.key;
+    } else if (!is_further_output(output.role)) {
+      added_.insert(output.key);
+    }
     if (!is_further_output(output.role)) continue;
     std::int64_t width = 1;
     if (output.kind == nvalchemi::OutputKind::PerNode) {
       for (std::size_t k = 1; k < output.shape.size(); ++k) width *= output.shape[k];
-      per_atom_[output.key].width = width;
+      of_atoms(output.key).width = width;
     } else {
       for (const std::int64_t extent : output.shape) width *= extent;
-      global_[output.key].assign(std::max<std::int64_t>(width, 1), 0.0);
+      take_or_add(global_, global_before, output.key).assign(std::max<std::int64_t>(width, 1), 0.0);
     }
   }
 }
@@ -83,6 +114,35 @@ void *ModelOutputs::find_global(const std::string &name, int &dimension)
 
 /* ---------------------------------------------------------------------- */
 
+std::optional<StoredOutput> ModelOutputs::request(const std::string &name)
+{
+  const auto global = global_.find(name);
+  if (global != global_.end()) {
+    read_.insert(name);
+    const auto width = static_cast<std::int64_t>(global->second.size());
+    return StoredOutput{false, width, global_step_, global->second};
+  }
+  auto found = per_atom_.find(name);
+  if (found == per_atom_.end() && name == energies_key_) found = per_atom_.find(ENERGY);
+  if (found == per_atom_.end()) return std::nullopt;
+  PerAtom &output = found->second;
+  output.requested = true;
+  return StoredOutput{true, output.width, output.step, output.values};
+}
+
+/* ---------------------------------------------------------------------- */
+
+std::string ModelOutputs::names() const
+{
+  std::string text;
+  const auto add = [&](const std::string &name) { text += (text.empty() ? "" : ", ") + name; };
+  for (const auto &[name, output] : per_atom_) add(name);
+  for (const auto &[name, values] : global_) add(name);
+  return text;
+}
+
+/* ---------------------------------------------------------------------- */
+
 bool ModelOutputs::wants_energies() const
 {
   const auto found = per_atom_.find(ENERGY);
@@ -92,10 +152,12 @@ bool ModelOutputs::wants_energies() const
 /* ---------------------------------------------------------------------- */
 
 void ModelOutputs::store(const ModelGraph &graph, const nvalchemi::Evaluation &evaluation,
-                         int nlocal, double energy_per_ev)
+                         std::int64_t step, int nlocal, double energy_per_ev)
 {
+  global_step_ = step;
   for (auto &[name, output] : per_atom_) {
     if (!output.requested) continue;
+    output.step = step;
     const auto extra = evaluation.extras.find(name);
     if (extra != evaluation.extras.end())
       store_one(name, output, graph, extra->second.values, nlocal, 1.0);

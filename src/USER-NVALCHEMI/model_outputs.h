@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* -*- c++ -*- ----------------------------------------------------------
-   A model's further outputs, for fix pair (extract_peratom) and for
-   Pair::extract
+   A model's further outputs, for fix pair (extract_peratom), for
+   Pair::extract and for compute nvalchemi/output
 ------------------------------------------------------------------------- */
 
 #ifndef LMP_MODEL_OUTPUTS_H
@@ -9,7 +9,9 @@
 
 #include "model_graph.h"
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +20,15 @@
 #include "potentials/model_card.hpp"
 
 namespace LAMMPS_NS {
+
+// one output of the latest evaluation; the reference is good until the next declare()
+
+struct StoredOutput {
+  bool per_atom;
+  std::int64_t width;                   // values of an atom, or of the system
+  std::int64_t step;                    // of the evaluation that it is from; -1: none yet
+  const std::vector<double> &values;    // (nlocal, width) or (width,)
+};
 
 class ModelOutputs {
  public:
@@ -35,15 +46,26 @@ class ModelOutputs {
 
   void *find_global(const std::string &name, int &dimension);
 
+  // An output by its name, or the atomic energies by their key too, to be stored from now on.
+  // Empty for unknown names.
+
+  std::optional<StoredOutput> request(const std::string &name);
+
+  // what request() knows, with commas; and whether a name is an output that is added to LAMMPS's
+  // own energy, forces or virial
+
+  std::string names() const;
+  bool is_added(const std::string &name) const { return added_.count(name) > 0; }
+
   // does anybody ask for atomic energies?
 
   bool wants_energies() const;
 
-  // take over one evaluation; throws std::runtime_error if an output has another width than
-  // declared, or if one that somebody asks for is not finite
+  // take over the evaluation of a step; throws std::runtime_error if an output has another width
+  // than declared, or if one that somebody asks for is not finite
 
-  void store(const ModelGraph &graph, const nvalchemi::Evaluation &evaluation, int nlocal,
-             double energy_per_ev);
+  void store(const ModelGraph &graph, const nvalchemi::Evaluation &evaluation, std::int64_t step,
+             int nlocal, double energy_per_ev);
 
   double memory_usage() const;
 
@@ -52,6 +74,7 @@ class ModelOutputs {
     std::int64_t width = 1;
     bool requested = false;
     int trigger = 0;
+    std::int64_t step = -1;
     std::vector<double> values;        // (nlocal, width)
     std::vector<double *> pointers;    // (nlocal,)
   };
@@ -61,7 +84,10 @@ class ModelOutputs {
 
   std::map<std::string, PerAtom> per_atom_;
   std::map<std::string, std::vector<double>> global_;
+  std::int64_t global_step_ = -1;
   std::set<std::string> read_;    // of the global ones
+  std::set<std::string> added_;
+  std::string energies_key_;
 };
 
 }    // namespace LAMMPS_NS

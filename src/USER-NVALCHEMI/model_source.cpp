@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "potentials/session.hpp"
+#include "potentials/torch_release.hpp"
 #include "potentials/validator/refusal_remedy.hpp"
 #include "spec/parse_mlip_spec.hpp"
 #include "spec/presets.hpp"
@@ -152,6 +153,8 @@ std::unique_ptr<Session> load_model(MPI_Comm comm, const std::string &path,
     const bool ends = !reason.empty() && reason.back() == '.';
     throw std::runtime_error(reason + (ends ? " " : ". ") + remedy);
   }
+  const std::string later = note_on_later_torch(loaded->card().torch_version);
+  if (!later.empty()) warnings.push_back("model '" + loaded->card().name + "' was " + later);
   if (!loaded->rounds_at().empty())
     warnings.push_back("model '" + loaded->card().name + "' is a float64 model, but " +
                        loaded->rounds_at() +

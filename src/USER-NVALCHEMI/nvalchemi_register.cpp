@@ -6,6 +6,7 @@
 
 #include "lammps_plugin_abi.h"
 
+#include "compute_nvalchemi_output.h"
 #include "fix_nvalchemi_deviation.h"
 #include "fix_nvalchemi_validate.h"
 #include "layout_check.h"
@@ -37,6 +38,11 @@ Fix *new_deviation(LAMMPS *lmp, int narg, char **arg)
   return new FixNvalchemiDeviation(lmp, narg, arg);
 }
 
+Compute *new_output(LAMMPS *lmp, int narg, char **arg)
+{
+  return new ComputeNvalchemiOutput(lmp, narg, arg);
+}
+
 Command *new_write(LAMMPS *lmp)
 {
   return new WriteModelInput(lmp);
@@ -57,6 +63,11 @@ void *create_deviation(void *lmp, int narg, char **arg)
   return new_deviation(static_cast<LAMMPS *>(lmp), narg, arg);
 }
 
+void *create_output(void *lmp, int narg, char **arg)
+{
+  return new_output(static_cast<LAMMPS *>(lmp), narg, arg);
+}
+
 void *create_write(void *lmp)
 {
   return new_write(static_cast<LAMMPS *>(lmp));
@@ -72,6 +83,7 @@ void add_to_further_instance(LAMMPS *lmp)
   lmp->force->pair_map->emplace("nvalchemi", &new_pair);
   lmp->modify->fix_map->emplace("nvalchemi/validate", &new_validate);
   lmp->modify->fix_map->emplace("nvalchemi/deviation", &new_deviation);
+  lmp->modify->compute_map->emplace("nvalchemi/output", &new_output);
   lmp->input->command_map->emplace("nvalchemi/write", &new_write);
 }
 
@@ -104,6 +116,12 @@ nvalchemi_register(void *lmp, void *handle, NvalchemiRegisterStyle register_styl
   entry.name = "nvalchemi/deviation";
   entry.info = "nvalchemi/deviation fix: how far several models disagree";
   entry.creator.v2 = create_deviation;
+  register_style(&entry, lmp);
+
+  entry.style = "compute";
+  entry.name = "nvalchemi/output";
+  entry.info = "nvalchemi/output compute: what a model returns beside energy and forces";
+  entry.creator.v2 = create_output;
   register_style(&entry, lmp);
 
   entry.style = "command";

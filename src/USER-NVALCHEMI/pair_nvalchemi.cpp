@@ -378,7 +378,8 @@ Evaluation PairNvalchemi::evaluate()
     plant_in(evaluation, impl->faults, comm->me, impl->evaluation_before);
     evaluation.replayed ? exchange.forget_evaluation() : exchange.end_evaluation();
     check_finite(*impl->graph, evaluation, *atom);
-    impl->outputs.store(*impl->graph, evaluation, atom->nlocal, 1.0 / impl->units.ev_per_energy);
+    impl->outputs.store(*impl->graph, evaluation, update->ntimestep, atom->nlocal,
+                        1.0 / impl->units.ev_per_energy);
   } catch (const std::exception &problem) {
     outcome.failure = graph_done > start
                           ? problem.what()

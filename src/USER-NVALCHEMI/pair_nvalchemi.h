@@ -34,6 +34,7 @@ namespace LAMMPS_NS {
 
 class Contribution;
 class ModelGraph;
+class ModelOutputs;
 
 // what one instance of the style added on this rank, in LAMMPS's units;
 // other styles and fixes that share atom->f have no part in it
@@ -88,6 +89,10 @@ class PairNvalchemi : public Pair {
   const NvalchemiContribution &contribution() const;
 
   NvalchemiParts parts();
+
+  // the model's further outputs; null before pair_coeff
+
+  ModelOutputs *outputs();
 
   // called on all ranks before a compute() that failed stops them, each owner's own; null: no longer.
   // Collective

@@ -132,6 +132,13 @@ NvalchemiParts PairNvalchemi::parts()
 
 /* ---------------------------------------------------------------------- */
 
+ModelOutputs *PairNvalchemi::outputs()
+{
+  return impl->session ? &impl->outputs : nullptr;
+}
+
+/* ---------------------------------------------------------------------- */
+
 void PairNvalchemi::on_failure(const void *owner, std::function<void(const std::string &)> listener)
 {
   auto &all = impl->failure_listeners;

@@ -14,6 +14,12 @@ class PairNvalchemi;
 
 PairNvalchemi *the_pair_style(LAMMPS *lmp, const std::string &who);
 
+// An instance of pair style nvalchemi, with suffix kk or without: `instance` is its number under
+// hybrid, from 1 on, or 0 for the only one. Ends all ranks with a message that begins with `who`
+// where there is none of that number, or several and no number.
+
+PairNvalchemi *find_pair_style(LAMMPS *lmp, const std::string &who, int instance);
+
 }    // namespace LAMMPS_NS
 
 #endif

@@ -23,6 +23,12 @@ class MakeCard(unittest.TestCase):
         self.assertEqual(card["inputs"]["edge_vectors"], {"role": "edge_vectors"})
         self.assertEqual(card["edges"], {"list": "full", "receiver_row": 0, "sender_row": 1})
 
+    def test_notes_which_torch_writes_the_archive(self):
+        version = make_card(**pair_card())["torch_version"]
+
+        self.assertEqual(version, torch.__version__.split("+")[0])
+        self.assertRegex(version, r"^\d+\.\d+\.\d+$")
+
     def test_keeps_a_species_index_that_two_elements_share(self):
         card = make_card(**pair_card(species_index=[1, 1]))
 
@@ -58,6 +64,14 @@ class ValidateCard(unittest.TestCase):
         self.assert_refused(
             lambda c: c.update(format_version=2), "/format_version: got 2", "expected one of 1"
         )
+
+    def test_refuses_a_torch_version_that_is_none(self):
+        for version in ("two", "2", 2.11):
+            self.assert_refused(
+                lambda c, version=version: c.update(torch_version=version),
+                "model card /torch_version: got",
+                "expected a version such as '2.11.0'",
+            )
 
     def test_refuses_a_precision_it_does_not_know(self):
         self.assert_refused(

@@ -186,6 +186,7 @@ def read_case(path):
         np.array(case["positions"], dtype=float),
         cell,
         tuple(bool(p) for p in case.get("pbc", [True] * 3)),
+        charges=tuple(float(charge) for charge in case.get("charges", ())),
     )
     if "energy" not in case:
         return structure, None

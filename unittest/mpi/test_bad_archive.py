@@ -2,7 +2,9 @@
 """Archives that are damaged, or made to do harm: refused with the reason, and nothing is done."""
 
 import io
+import json
 import pickle
+import re
 import zipfile
 from pathlib import Path
 
@@ -85,6 +87,53 @@ class Damaged(BadArchive):
         self.refused(
             self.load(bytes(damaged)), rf"{largest.filename}: its content does not have its checks"
         )
+
+
+class LaterTorch(BadArchive):
+    """Archives that a later torch has written than the one that runs."""
+
+    LATER = r"written by torch 99\.1\.0, later than the LibTorch [\d.]+\S* that runs; export it "
+    REMEDY = r"again with torch [\d.]+ or older, or build and run the plugin with LibTorch 99\.1\.0"
+
+    def card_of(self, version):
+        return json.dumps({**json.loads(self.card), "torch_version": version})
+
+    def with_card_inside(self, content, card):
+        buffer = io.BytesIO(content)
+        with zipfile.ZipFile(buffer, "a") as file:
+            top = file.namelist()[0].partition("/")[0]
+            file.writestr(f"{top}/extra/nvalchemi.json", card)
+        return buffer.getvalue()
+
+    def test_is_warned_of(self):
+        for version, warns in (("99.1.0", True), ("1.13.1", False)):
+            run = self.load(self.whole, card=self.card_of(version)).require_success()
+            with self.subTest(version=version):
+                self.assertEqual(
+                    bool(re.search(self.LATER + self.REMEDY, one_line(run.log))), warns
+                )
+
+    def test_is_named_where_an_operator_is_missing(self):
+        archive = write_pair_model(self.folder, "op", ("_2 = torch.made_of_late(r)",))
+        content = Path(archive).read_bytes()
+        for version, texts in (
+            ("99.1.0", (f"The archive was {self.LATER}{self.REMEDY}",)),
+            ("1.13.1", ()),
+        ):
+            with self.subTest(version=version):
+                run = self.load(self.with_card_inside(content, self.card_of(version)))
+                self.refused(run, "made_of_late", *texts)
+                self.assertEqual("later than the LibTorch" in one_line(run.message), bool(texts))
+
+    def test_is_named_where_the_format_is_not_known(self):
+        content = self.changed(**{"/version": b"99\n"})
+        self.refused(
+            self.load(content),
+            "got a file that LibTorch cannot load",
+            r"written by a later torch than the LibTorch [\d.]+\S* that runs; export it again",
+        )
+        inside = self.with_card_inside(content, self.card_of("99.1.0"))
+        self.refused(self.load(inside), f"The archive was {self.LATER}{self.REMEDY}")
 
 
 class Malicious(BadArchive):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from comparison import kokkos_arguments
+from own_models import write_pair_model
 from simulation import read_thermo, vectors
 from suite import (
     CRYSTALS,
@@ -24,6 +25,7 @@ from suite import (
     models,
     one_line,
 )
+from test_compute_output import COMPUTES, EXTRA, FROM_COMPUTE, OF_SYSTEM, OUTPUTS
 from test_empty_ranks import CUBE_SYMBOLS, MOLECULE
 
 SKIPPED = 77
@@ -243,6 +245,35 @@ class Results(KokkosTest):
             found.append(vectors(self.snapshots("out.dump")[0], "f_cn f_energy"))
         self.assert_close(found[1], found[0], BAR)
         self.assertGreater(np.min(np.abs(found[0])), 0.0)
+
+    def test_further_outputs_through_the_compute(self):
+        structure = model("toy_index_add").case("nacl64")[0]
+        archive = write_pair_model(self.folder, "outputs", EXTRA, OUTPUTS)
+        names = f"{FROM_COMPUTE} {OF_SYSTEM}".split()
+        found = []
+        for style, run, settings in (
+            ("nvalchemi", self.run_structure, self.plain_settings(model("toy_index_add"), 2)),
+            ("nvalchemi/kk", self.kokkos_run, self.kokkos_settings(model("toy_index_add"), 2)),
+        ):
+            lines = [
+                "group half id <= 32",
+                *(line.replace(" all ", " half ") for line in COMPUTES),
+                *(f"variable v{k} equal {name}" for k, name in enumerate(OF_SYSTEM.split())),
+                f"dump out all custom 2 out.dump id {FROM_COMPUTE}",
+                "dump_modify out sort id format float %.17g",
+                "fix move all nve",
+                "run 2",
+                *(f'print "of system ${{v{k}}}"' for k in range(len(OF_SYSTEM.split()))),
+            ]
+            settings.pair_lines = (f"pair_style {style}", f'pair_coeff * * "{archive}" Na Cl')
+            log = run(structure, settings, lines).log
+            last = self.snapshots("out.dump")[-1]
+            system = [float(value) for value in re.findall(r"^of system (\S+)", log, re.M)]
+            self.assertTrue(np.all(vectors(last, FROM_COMPUTE)[last["id"] > 32] == 0.0))
+            found.append((vectors(last, FROM_COMPUTE), system))
+        self.assertEqual(len(found[0][1]), len(names) - len(FROM_COMPUTE.split()))
+        self.assert_close(found[1][0], found[0][0], BAR)
+        self.assert_close(found[1][1], found[0][1], BAR)
 
     def test_per_atom_virials(self):
         for name in ("toy_index_add", "d3bj_pbe"):

@@ -2,6 +2,7 @@
 """What the style writes to log and screen: publications, and as much as keyword verbose says."""
 
 import json
+import re
 from pathlib import Path
 
 import scripted
@@ -58,6 +59,29 @@ class Log(LammpsTest):
             self.assertEqual(text in log, said, text)
         self.assertGreater(len(much), len(usual))
         self.assertGreater(len(usual), len(quiet))
+
+    def test_tells_the_precision_of_the_model(self):
+        for dtype, other in (("float32", "float64"), ("float64", "float32")):
+            self.model = scripted_model(f"in_{dtype}", scripted.TWO_LAYERS, 1, dtype)
+            with self.subTest(dtype=dtype):
+                log = self.log()
+                self.assertIn(f"dtype {dtype}", log)
+                self.assertNotIn(f"dtype {other}", log)
+
+    def test_splits_the_time_of_a_step(self):
+        log = self.log(lines=("fix move all nve", "run 3", "run 20"))
+        table = log.rpartition("evaluations, seconds per rank")[2]
+        number = r" +([\d.e+-]+)"
+        rows = re.findall(rf"^  (\w+) +\|{number} \|{number} \|{number} \|{number}", table, re.M)
+
+        self.assertIn("nvalchemi: 21 evaluations, seconds per rank", log)
+        self.assertEqual([row[0] for row in rows], ["graph", "model", "exchange", "accumulate"])
+        for name, *numbers in rows:
+            least, mean, most, share = map(float, numbers)
+            self.assertTrue(0.0 < least <= mean <= most, name)
+            # numbers of four digits; shares are of the sum of means
+            total = sum(float(row[2]) for row in rows)
+            self.assertAlmostEqual(share, 100 * mean / total, delta=0.1, msg=name)
 
     def test_only_the_first_evaluations_are_reported(self):
         log = self.log("verbose yes", lines=("run 6",))

@@ -70,11 +70,18 @@ class Soak(LammpsTest):
     def watch(self):
         toy = model("toy_index_add")
         structure = toy.case("nacl64")[0]
-        settings = toy.settings(ranks=2)
+        # the toy network alone lets atoms meet, sooner or later
+        wall = (
+            "pair_style hybrid/overlay nvalchemi lj/cut 2.245",
+            f'pair_coeff * * nvalchemi "{toy.archive}" Na Cl',
+            "pair_coeff * * lj/cut 1.0 2.0",
+        )
+        settings = toy.settings(ranks=2, pair_lines=wall)
         lines = [
             "velocity all create 400.0 4711",
             "fix move all nvt temp 400 400 0.1",
-            "fix wiggle all deform 1 x wiggle 0.4 1.7 y wiggle 0.3 2.3 remap x",
+            # whole periods within EVERY: each run starts to wiggle from the box that it finds
+            "fix wiggle all deform 1 x wiggle 0.4 0.5 y wiggle 0.3 0.25 remap x",
             "fix cut all balance 50 1.0 shift x 10 1.01",
             "timestep 0.001",
             f"thermo {EVERY}",

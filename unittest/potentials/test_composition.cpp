@@ -233,6 +233,16 @@ ArchiveToCompose with_own_forces() {
                        "{'role': 'virial', 'kind': 'per_graph', 'shape': '(3,3)'}"));
 }
 
+/// Energies of edges, of fractional coordinates and of the volume.
+ArchiveToCompose of_the_lattice() {
+    return archive(message_network(R"(
+    waves = torch.cos(data['pos'] @ torch.inverse(data['cell']) * 6.283185307179586)
+    h = torch.zeros_like(h).index_add(0, i, m * h[j]) + 0.1 * waves.sum(1).unsqueeze(1)
+    h = h + 0.001 * torch.det(data['cell']))"),
+                   scripted_card(json(", 'pos': {'role': 'positions', 'requires_grad': true}, "
+                                      "'cell': {'role': 'cell', 'requires_grad': true}")));
+}
+
 TEST(Composition, AddsModelsOfPositionsAndOfEdgeVectors) {
     const std::vector<ArchiveToCompose> parts{archive(kTwoLayers, with_cutoff("4.0")),
                                               of_positions()};
@@ -244,6 +254,24 @@ TEST(Composition, AddsModelsOfPositionsAndOfEdgeVectors) {
     EXPECT_EQ(card.rows, RowMode::Raw);
     EXPECT_LT(composed.force_difference, 1e-11);
     expect_right_in_parts(parts);
+}
+
+TEST(Composition, AddsModelsOfPositionsAndOfTheLatticeToAnyOthers) {
+    const std::pair<std::vector<ArchiveToCompose>, ForceSource> cases[] = {
+        {{archive(kTwoLayers, with_cutoff("4.0")), of_the_lattice()}, ForceSource::EdgeVectors},
+        {{of_positions(), of_the_lattice()}, ForceSource::Model},
+        {{of_the_lattice(), with_own_forces(), archive(kOneLayer)}, ForceSource::Model},
+        {{with_own_forces(), of_positions()}, ForceSource::Model},
+    };
+    for (const auto& [parts, forces] : cases) {
+        const auto composed = compose_archives(parts, "sum");
+
+        const auto card = parse_model_card(composed.card, "c.json");
+        EXPECT_EQ(card.forces, forces);
+        EXPECT_LT(composed.force_difference, 1e-11);
+        EXPECT_LT(composed.virial_difference, 1e-10);
+        expect_right_in_parts(parts);
+    }
 }
 
 TEST(Composition, AddsForcesThatAModelReturns) {
@@ -434,14 +462,6 @@ TEST(ComposeRefuses, ATableBesideAModelOfPositions) {
     EXPECT_CONTAINS(refusal({positions_card("positions"), matrix}),
                     "'scripted' takes a table of neighbours, expected to be added to models of "
                     "edge vectors alone; add the others in LAMMPS's input");
-}
-
-TEST(ComposeRefuses, DerivativesOfTheCellBesideAModelOfPositions) {
-    const auto lattice = scripted_card(json(", 'cell': {'role': 'cell', 'requires_grad': true}"));
-
-    EXPECT_CONTAINS(refusal({positions_card("positions"), lattice}),
-                    "'scripted' is differentiated with respect to positions and cell besides edge "
-                    "vectors, expected");
 }
 
 TEST(ComposeRefuses, ShiftsAsATable) {

@@ -137,7 +137,7 @@ TEST(ParseModelCard, ReadsOutputsAndTheirSigns) {
 TEST(ParseModelCard, ReadsOptionalFacts) {
     const ModelCard card = parse(card_and(
         "'spec': {'version': 2, 'core': {'policy': {'kind': 'halo'}}}, 'expected_exchanges': 4, "
-        "'backward_communicates': true, 'triplets': 'by_receiver', "
+        "'backward_communicates': true, 'triplets': 'by_receiver', 'torch_version': '2.11.0+cpu', "
         "'reference': {'symbols': ['Na'], 'positions': [[1, 2.5, 3]], "
         "'cell': [[4, 0, 0], [0, 5, 0], [0, 0, 6]], 'pbc': [true, false, true], "
         "'energy': -1.5, 'energies': [-1.5], 'forces': [[0, 0, 0.5]], "
@@ -146,6 +146,7 @@ TEST(ParseModelCard, ReadsOptionalFacts) {
     EXPECT_EQ(card.spec, MLIPSpec{});
     EXPECT_EQ(card.expected_exchanges, 4);
     EXPECT_TRUE(card.backward_communicates && card.triplets_by_receiver);
+    EXPECT_EQ(card.torch_version, "2.11.0+cpu");
     const ReferenceStructure& reference = card.reference.value();
     EXPECT_EQ(reference.symbols, std::vector<std::string>{"Na"});
     EXPECT_EQ(reference.positions, (std::vector<double>{1, 2.5, 3}));

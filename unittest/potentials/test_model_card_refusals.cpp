@@ -38,7 +38,7 @@ TEST(ParseModelCard, RejectsForeignFiles) {
               "\"format_version\", \"name\", \"family\", \"cutoff\", \"units\", \"dtype\", "
               "\"species\", \"species_index\", \"forward\", \"inputs\", \"edges\", \"rows\", "
               "\"outputs\", \"forces\", \"ops\", \"spec\", \"reference\", \"expected_exchanges\", "
-              "\"backward_communicates\", \"triplets\"");
+              "\"backward_communicates\", \"triplets\", \"torch_version\"");
 }
 
 TEST(ParseModelCard, RequiresEveryKeyOfTheFormat) {
@@ -351,6 +351,10 @@ TEST(ParseModelCard, RejectsBadOptionalFacts) {
     EXPECT_EQ(fact("'triplets': 'all'"),
               "c.json /triplets: got \"all\", expected \"by_receiver\" (only triplets of edges "
               "that share their receiver are supported)");
+    for (const std::string version : {"two", "2", "2.", ".11", "2.x"})
+        EXPECT_EQ(fact("'torch_version': '" + version + "'"),
+                  "c.json /torch_version: got \"" + version +
+                      "\", expected a version such as \"2.11.0\"");
     EXPECT_EQ(fact("'spec': {'version': 2, 'core': {'policy': {'kind': 'shard'}}}")
                   .find("c.json /spec/core/policy/kind: got \"shard\""),
               0U);

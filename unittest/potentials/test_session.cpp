@@ -7,6 +7,8 @@
 #include <functional>
 
 #include "potentials/sample_structure.hpp"
+#include "potentials/torch_release.hpp"
+#include "unittest/potentials/card_text.hpp"
 #include "unittest/potentials/scripted_network.hpp"
 
 namespace nvalchemi {
@@ -137,6 +139,40 @@ TEST(Session, TheSelfTestCatchesWhatThePassCannotSee) {
     expect_part(text, "atoms in parts does not reproduce the undecomposed model");
 }
 
+TEST(Session, TheSelfTestNamesWhatTheEnergyDependsOnBesidesEdgeVectors) {
+    const auto load = [](const std::string& body, const std::string& inputs) {
+        return load_message(scripted_archive(message_network(std::string(LAYER) + body)),
+                            options_for(scripted_card(testing::json(inputs))));
+    };
+    const std::string good = "(nothing was refused)";
+    const std::string volume = "    h = h + 0.001 * torch.det(data['cell'])\n";
+    const std::string height = "    h = h + 0.1 * torch.cos(data['pos'][:, 2:3])\n";
+
+    expect_part(load(volume, ", 'cell': {'role': 'cell'}"),
+                "its energy depends on the cell (input 'cell') besides edge vectors, which the "
+                "model card does not say; the pressure would lack that part. Declare "
+                "\"requires_grad\": true for that input");
+    expect_part(load(height, ", 'pos': {'role': 'positions'}"),
+                "its energy depends on the positions (input 'pos') besides edge vectors, which the "
+                "model card does not say; forces would lack that part. Declare "
+                "\"requires_grad\": true for that input");
+    EXPECT_EQ(load(volume, ", 'cell': {'role': 'cell', 'requires_grad': true}"), good);
+    EXPECT_EQ(load(height, ", 'pos': {'role': 'positions', 'requires_grad': true}"), good);
+    EXPECT_EQ(load(replaced(volume, "['cell']", "['cell'].detach()"), ", 'cell': {'role': 'cell'}"),
+              good);
+}
+
+TEST(Session, NamesTheOperatorThatMeetsAConstantOfAnotherDevice) {
+    const auto body = std::string(LAYER) +
+                      "    shift = torch.ones([4], dtype=h.dtype, device='meta')\n"
+                      "    h = torch.tanh(h).addcmul(h, shift)\n" +
+                      LAYER;
+    const auto text =
+        load_message(scripted_archive(message_network(body)), options_for(scripted_card()));
+    expect_part(text, "addcmul");
+    expect_part(text, "meta");
+}
+
 TEST(Session, ForcesAreTheDerivativeOfTheEnergy) {
     Session session(two_layers(), options_for(scripted_card()));
     const auto structure = sample_structure(session.card());
@@ -222,6 +258,28 @@ TEST(Session, ScheduleHasOneReverseForEachForward) {
     const std::vector<ExchangeEvent> expected{{ExchangeEvent::Kind::Forward, 4},
                                               {ExchangeEvent::Kind::Reverse, 4}};
     EXPECT_EQ(session.schedule(), expected);
+}
+
+TEST(LaterTorch, IsOfALaterReleaseByItsFirstTwoNumbers) {
+    EXPECT_TRUE(is_later_torch("2.12.0", "2.11.0+cpu"));
+    EXPECT_TRUE(is_later_torch("3.0.0", "2.11.1"));
+    EXPECT_TRUE(is_later_torch("2.10.0", "2.9.1"));  // as numbers, not as text
+    EXPECT_FALSE(is_later_torch("2.11.9", "2.11.0"));
+    EXPECT_FALSE(is_later_torch("2.9.1", "2.10.0"));
+    EXPECT_FALSE(is_later_torch("", "2.11.0"));
+    EXPECT_FALSE(is_later_torch("2.12.0", "unknown"));
+}
+
+TEST(LaterTorch, NoteNamesBothVersionsAndWhatToDo) {
+    const auto running = Session::torch_version_running();
+
+    EXPECT_EQ(
+        note_on_later_torch("99.1.0").find("written by torch 99.1.0, later than the LibTorch " +
+                                           running + " that runs; export it again with torch " +
+                                           running.substr(0, running.find('.', 2))),
+        0U);
+    EXPECT_EQ(note_on_later_torch(running), "");
+    EXPECT_EQ(note_on_later_torch("1.13.1"), "");
 }
 
 TEST(Session, TellsTheRunningTorchVersion) {
