@@ -18,7 +18,7 @@ std::vector<Slot> slots_read_by(const Instruction& instruction) {
     return slots;
 }
 
-/// A collective, with what is to run while it is under way.
+/// A collective or a gradient, in which there are some; with what is to run while it is under way.
 struct Stop {
     std::size_t at = NONE;  ///< NONE: the end of the program
     bool splits = false;
@@ -31,8 +31,9 @@ class OverlapPass {
     explicit OverlapPass(TracedProgram& traced) : traced_(traced), code_(traced.program.code) {
         note_order();
         for (std::size_t at = 0; at < code_.size(); ++at)
-            if (traced.effects[at].is_exchange)
-                stops_.push_back({.at = at, .splits = code_[at].name == "nvalchemi_lmp::halo_forward"});
+            if (traced.effects[at].is_exchange || traced.effects[at].differentiates)
+                stops_.push_back(
+                    {.at = at, .splits = code_[at].name == "nvalchemi_lmp::halo_forward"});
         stops_.emplace_back();
         waits_for_stop_.assign(code_.size(), false);
         stop_waits_for_.assign(code_.size(), false);
@@ -45,7 +46,8 @@ class OverlapPass {
         } while (pin_a_reordered_reader() || keep_an_idle_exchange_whole());
         std::vector<std::int64_t> counts;
         for (const auto& stop : stops_)
-            if (stop.at != NONE) counts.push_back(static_cast<std::int64_t>(stop.meanwhile.size()));
+            if (stop.at != NONE && traced_.effects[stop.at].is_exchange)
+                counts.push_back(static_cast<std::int64_t>(stop.meanwhile.size()));
         rewrite();
         return counts;
     }
@@ -244,10 +246,11 @@ class OverlapPass {
 }  // namespace
 
 std::vector<std::int64_t> overlap_exchanges(TracedProgram& traced, const ModelCard& card) {
-    const bool differentiates =
-        std::any_of(traced.effects.begin(), traced.effects.end(),
-                    [](const Effect& effect) { return effect.differentiates; });
-    if (differentiates || card.backward_communicates) {
+    bool differentiates_twice = false;
+    for (std::size_t at = 0; at < traced.effects.size(); ++at)
+        differentiates_twice |=
+            traced.effects[at].differentiates && creates_graph(traced.program.code[at]);
+    if (differentiates_twice || card.backward_communicates) {
         const auto count = std::count_if(traced.effects.begin(), traced.effects.end(),
                                          [](const Effect& effect) { return effect.is_exchange; });
         return std::vector<std::int64_t>(static_cast<std::size_t>(count), 0);

@@ -22,7 +22,8 @@ namespace nvalchemi {
 /// Calls move within the part of the program between one collective and the next, or past the
 /// beginning of the next. Collectives keep their order, and no two exchanges are under way at once.
 /// An exchange with no work of rows or edges to put there stays whole. So do all of a model that
-/// differentiates, or whose operators communicate, inside.
+/// differentiates a gradient, or whose operators communicate in their own gradient. A gradient
+/// inside the model is made when none is under way.
 ///
 /// Results are the same in bits, gradients too: autograd goes back in the order of the calls, so
 /// that what three or more gradients are added up to depends on the order of the calls that read

@@ -127,14 +127,22 @@ void remove_dead(TracedProgram& traced) {
     std::erase_if(traced.effects, [&](auto&) { return !kept[next++]; });
 }
 
-bool keeps_graph(const Instruction& gradient) {
-    const auto is_true = [&](std::size_t argument) {
-        if (argument >= gradient.inputs.size()) return false;
-        const auto& value = gradient.inputs[argument].constant;
-        return value.isBool() && value.toBool();
-    };
-    constexpr std::size_t RETAIN_GRAPH = 3, CREATE_GRAPH = 4;
-    return is_true(RETAIN_GRAPH) || is_true(CREATE_GRAPH);
+namespace {
+
+bool is_true(const Instruction& instruction, std::size_t argument) {
+    if (argument >= instruction.inputs.size()) return false;
+    const auto& value = instruction.inputs[argument].constant;
+    return value.isBool() && value.toBool();
 }
+
+constexpr std::size_t RETAIN_GRAPH = 3, CREATE_GRAPH = 4;  // arguments of aten::grad
+
+}  // namespace
+
+bool keeps_graph(const Instruction& gradient) {
+    return is_true(gradient, RETAIN_GRAPH) || creates_graph(gradient);
+}
+
+bool creates_graph(const Instruction& gradient) { return is_true(gradient, CREATE_GRAPH); }
 
 }  // namespace nvalchemi

@@ -43,6 +43,8 @@ void remove_dead(TracedProgram& traced);
 /// Whether a call of aten::grad keeps the graph that it goes through, so that another may follow
 /// it.
 bool keeps_graph(const Instruction& gradient);
+/// Whether its result may be differentiated again.
+bool creates_graph(const Instruction& gradient);
 
 }  // namespace nvalchemi
 

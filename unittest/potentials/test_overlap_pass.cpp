@@ -165,7 +165,8 @@ TEST(OverlapPass, ComparisonSeesAnotherOrderOfSums) {
     EXPECT_LT(relative_difference(left, right), kRounding);
 }
 
-TEST(OverlapPass, LeavesModelsThatDifferentiateInside) {
+/// TYPICAL with forces that the model computes itself; `more` is an argument of the gradient.
+Session with_own_forces(bool overlap, const std::string& more) {
     std::string card = scripted_card();
     const auto replace = [&](const std::string& text, const std::string& by) {
         card.replace(card.find(text), text.size(), by);
@@ -176,15 +177,37 @@ TEST(OverlapPass, LeavesModelsThatDifferentiateInside) {
         R"x("(rows)"}})x",
         R"x("(rows)"}, "forces": {"role": "forces", "kind": "per_node", "shape": "(rows,3)"}})x");
     auto options = options_of_form(card, /*self_test=*/true);
-    options.overlap = true;
-    const Session session(scripted_archive(message_network(TYPICAL + R"(
+    options.overlap = overlap;
+    const std::string ending = R"(
     e = torch.tanh(h).sum(1) * 0.5
-    grad = torch.autograd.grad([e.sum()], [vec])[0]
+    grad = torch.autograd.grad([e.sum()], [vec])" +
+                               more + R"()[0]
     assert grad is not None
     f = torch.zeros([n, 3], dtype=h.dtype).index_add(0, i, grad).index_add(0, j, -grad)
     return {'energies': e, 'forces': f}
-)")),
-                          options);
+)";
+    return Session(scripted_archive(message_network(TYPICAL + ending)), options);
+}
+
+TEST(OverlapPass, GivesTheSameBitsWhereTheModelDifferentiates) {
+    auto plain = with_own_forces(false, ""), overlapped = with_own_forces(true, "");
+    EXPECT_EQ(count_of(overlapped, BEGIN), 1) << overlapped.listing();
+    const auto structure = sample_structure(plain.card());
+    const auto parts =
+        decompose(structure, plain.card(), unequal_ranks(structure.size(), 3, true), 3);
+    std::vector<AtomGraph> graphs;
+    for (const auto& part : parts) graphs.push_back(part.graph.view());
+    InMemoryGroup group(rows_of(parts));
+    const auto expected = plain.evaluate_in_parts(group, graphs);
+    const auto found = overlapped.evaluate_in_parts(group, graphs);
+    for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+        EXPECT_EQ(found[rank].atomic_energies, expected[rank].atomic_energies);
+        EXPECT_EQ(found[rank].row_forces, expected[rank].row_forces);
+    }
+}
+
+TEST(OverlapPass, LeavesModelsThatDifferentiateTwice) {
+    const auto session = with_own_forces(true, ", create_graph=True");
     EXPECT_EQ(count_of(session, BEGIN), 0) << session.listing();
     EXPECT_EQ(count_of(session, WHOLE), 1);
 }
