@@ -96,6 +96,18 @@ class Parity(KokkosTest):
         # sums of a GPU's threads have no order
         self.assert_same(found[1], found[0], structure.volume, 1e-10 if GPUS else 0.0)
 
+    def test_work_during_exchanges_on_each_way(self):
+        if not GPUS:
+            self.skipTest("needs a GPU")
+        archive = models("sevennet_0_f64")[0]
+        structure = archive.case("nacl64")[0]
+        plain = self.decomposed(structure, self.kokkos_settings(archive, 2)).reference
+        for comm in ("mpi", "auto"):
+            words = f"overlap yes halo_comm {comm}"
+            settings = self.kokkos_settings(archive, 2, pair_arguments=words)
+            found = self.decomposed(structure, settings).reference
+            self.assert_same(found, plain, structure.volume, 1e-10, note=words)
+
     def test_a_fault_in_the_edges_is_seen(self):
         archive = model("toy_index_add")
         structure = archive.case("nacl64")[0]

@@ -35,10 +35,10 @@ class Graphs(KokkosTest):
         "run 20",
     )
 
-    def simulate(self, archive, use, style, device, ranks=1):
+    def simulate(self, archive, use, style, device, ranks=1, overlap="no"):
         structure = archive.case("nacl64")[0]
         if style.endswith("kk"):
-            arguments = f"graphs {use}"
+            arguments = f"graphs {use} overlap {overlap}"
             settings = self.kokkos_settings(archive, ranks, style=style, pair_arguments=arguments)
             run = self.kokkos_run(structure, settings, self.LINES)
         else:
@@ -47,10 +47,10 @@ class Graphs(KokkosTest):
         last = self.snapshots("out.dump")[-1]
         return run.log, read_thermo(run.log)[0], vectors(last, "c_energy fx fy fz")
 
-    def check(self, archive, style, device="cuda", ranks=1):
-        log, thermo, atoms = self.simulate(archive, "yes", style, device, ranks)
+    def check(self, archive, style, device="cuda", ranks=1, overlap="no"):
+        log, thermo, atoms = self.simulate(archive, "yes", style, device, ranks, overlap)
         plain_log, plain_thermo, plain_atoms = self.simulate(archive, "no", style, device, ranks)
-        with self.subTest(model=archive.name, style=style, ranks=ranks):
+        with self.subTest(model=archive.name, style=style, ranks=ranks, overlap=overlap):
             self.assertIn("20 of them replayed a CUDA graph", log)
             self.assertNotIn("CUDA graph", plain_log)
             # what rounding makes of 20 steps
@@ -87,7 +87,8 @@ class Graphs(KokkosTest):
         folded = [archive for archive in models() if not sees_raw_rows(archive)]
         self.assertGreater(len(folded), 3)
         for archive in folded:
-            self.check(archive, "nvalchemi/kk", ranks=2)
+            for overlap in ("no", "yes"):
+                self.check(archive, "nvalchemi/kk", ranks=2, overlap=overlap)
 
     def test_a_model_that_waits_for_the_gpu_does_without(self):
         archive = scripted_model("waits", WAITS, 0)
