@@ -13,7 +13,7 @@ function(nvalchemi_set_test_properties name labels timeout ranks)
     endif()
     set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
     # One thread each: tests run beside one another, and threads that wait for a busy core are slow.
-    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT OMP_NUM_THREADS=1)
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT OMP_NUM_THREADS=1 ${nvalchemi_sanitizer_options})
     if("mpi" IN_LIST labels)
         set_tests_properties(${name} PROPERTIES RESOURCE_LOCK mpi PROCESSORS ${nvalchemi_cores})
     endif()
