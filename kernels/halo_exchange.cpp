@@ -22,12 +22,6 @@ ExchangeSlot exchange_slot() { return slot_in_use.load(std::memory_order_acquire
 
 void adopt_exchange_slot(ExchangeSlot slot) { slot_in_use.store(slot, std::memory_order_release); }
 
-void HaloExchange::start(HaloMove /*move*/, const RowBlock& /*rows*/) {}
-
-void HaloExchange::finish(HaloMove move, const RowBlock& rows) {
-    move == HaloMove::Forward ? forward(rows) : reverse(rows);
-}
-
 HaloExchange* current_exchange() { return *exchange_slot()(); }
 
 ExchangeScope::ExchangeScope(HaloExchange& exchange) : previous_(current_exchange()) {

@@ -66,8 +66,10 @@ class NVALCHEMI_KERNELS_EXPORT HaloExchange {
     /// neither writes `rows` nor reads its halo rows (after a forward) or anything of it (after a
     /// reverse), and makes no other call that is collective. Both get the same memory. An exchange
     /// that cannot go on by itself does everything in finish(), as here.
-    virtual void start(HaloMove move, const RowBlock& rows);
-    virtual void finish(HaloMove move, const RowBlock& rows);
+    virtual void start(HaloMove /*move*/, const RowBlock& /*rows*/) {}
+    virtual void finish(HaloMove move, const RowBlock& rows) {
+        move == HaloMove::Forward ? forward(rows) : reverse(rows);
+    }
 };
 
 /// One process with no halo: every call is the identity.

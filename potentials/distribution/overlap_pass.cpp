@@ -23,7 +23,7 @@ struct Stop {
     std::size_t at = NONE;  ///< NONE: the end of the program
     bool splits = false;
     bool was_idle = false;
-    std::vector<std::size_t> meanwhile;
+    std::vector<std::size_t> meanwhile = {};
 };
 
 class OverlapPass {

@@ -324,7 +324,9 @@ TYPED_TEST(FloatingExchangeOf, HalvesGiveTheBitsOfTheWhole) {
             // the control: without the second half nothing has come
             std::int64_t received = 0, differs = meanwhile != whole.values;
             for (const auto& message : halves.rows.plan.receive_from) received += message.count;
-            if (move == HaloMove::Forward && received > 0) EXPECT_TRUE(differs);
+            if (move == HaloMove::Forward && received > 0) {
+                EXPECT_TRUE(differs);
+            }
         }
 }
 

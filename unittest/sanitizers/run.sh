@@ -17,8 +17,8 @@ case "${sanitizers}" in
 esac
 NVALCHEMI_BUILD_DIR=${NVALCHEMI_BUILD_DIR}/sanitized-${sanitizers//,/-}
 
-# Not these: they start Python with a library of ours in it, compare with numbers of another build, or look at memory.
-left_out='^(mpi_memory|mpi_validate_mutants|kernels_python_.*|exporters_.*|interfaces_.*|fuzz_.*)$'
+# Not these: they start Python with a library of ours in it, look at what is built or installed, or at memory.
+left_out='^(mpi_memory|mpi_validate_mutants|kernels_python_.*|exporters_.*|interfaces_.*|fuzz_.*|check_.*)$'
 labels='^(spec|kernels|potentials|mpi)$'
 
 nvalchemi_phase "System packages" nvalchemi_check_system_packages
