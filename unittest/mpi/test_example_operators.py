@@ -94,7 +94,7 @@ class Example(LammpsTest):
     def assert_example_is_validated(self, run):
         log = run.require_success().log
         self.assertEqual(len(re.findall("^Validation by fix check", log, re.MULTILINE)), 1)
-        compared = 5 + log.count("output ")
+        compared = 5 + len(re.findall(r"(?m)^ +output ", log))
         self.assertEqual(log.count("same"), compared - log.count("not compared"))
         self.assertNotIn("DIFFERENT", log)
         self.assertRegex(log, r"(?m)^ +20 ")
