@@ -20,6 +20,7 @@ namespace {
 struct Assembled {
     std::vector<double> energies, edge_gradients, forces;
     double virial[9] = {0};
+    double virial_term = 0;  ///< the largest of its terms, which may cancel
 
     explicit Assembled(const SampleStructure& structure)
         : energies(structure.size()),
@@ -33,7 +34,11 @@ struct Assembled {
             edge_gradients[3 * rank.edge_of_edge[k / 3] + k % 3] += part.edge_gradients[k];
         for (std::size_t k = 0; k < part.row_forces.size(); ++k)
             forces[3 * rank.atom_of_row[k / 3] + k % 3] += part.row_forces[k];
-        for (int k = 0; k < 9; ++k) virial[k] += part.virial[k] + part.lattice_virial[k];
+        for (int k = 0; k < 9; ++k) {
+            virial[k] += part.virial[k] + part.lattice_virial[k];
+            virial_term =
+                std::max({virial_term, std::abs(part.virial[k]), std::abs(part.lattice_virial[k])});
+        }
     }
 };
 
@@ -58,9 +63,11 @@ constexpr std::array<const char*, 4> QUANTITIES = {
     "per-atom energies", "gradients with respect to edge vectors", "forces", "virials"};
 
 std::array<Deviation, 4> deviations(const Assembled& left, const Assembled& right) {
+    auto virial = deviation(left.virial, right.virial);
+    virial.scale = std::max(virial.scale, right.virial_term);
     return {deviation(left.energies, right.energies),
             deviation(left.edge_gradients, right.edge_gradients),
-            deviation(left.forces, right.forces), deviation(left.virial, right.virial)};
+            deviation(left.forces, right.forces), virial};
 }
 
 bool is_finite(const std::array<Deviation, 4>& found) {

@@ -112,7 +112,10 @@ void ComputeNvalchemiOutput::init()
 StoredOutput ComputeNvalchemiOutput::find_current()
 {
   const StoredOutput output = find_output();
-  if (output.step == update->ntimestep) return output;
+  if (output.step == update->ntimestep) {
+    check_atoms();
+    return output;
+  }
   const std::string found =
       output.step < 0 ? "no evaluation of it yet" : "one of step " + std::to_string(output.step);
   error->all(FLERR,
@@ -120,6 +123,24 @@ StoredOutput ComputeNvalchemiOutput::find_current()
              "at this step; use compute {} after the forces of a step (thermo output, dumps and "
              "fixes at the end of a step do), or put 'run 0' before",
              WHO, key, update->ntimestep, found, id);
+}
+
+/* ----------------------------------------------------------------------
+   of all ranks, which hear of it together
+------------------------------------------------------------------------- */
+
+void ComputeNvalchemiOutput::check_atoms()
+{
+  const int mine = find_pair_style(lmp, WHO, instance)->outputs()->remembers(*atom) ? 0 : 1;
+  int any = 0;
+  MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, world);
+  if (any)
+    error->all(FLERR,
+               "{}: output {}: got other atoms, types or charges than the latest evaluation of the "
+               "pair style had, expected the same; where a command between runs has changed them, "
+               "put 'run 0' before; where another compute tries some (as compute fep does), name "
+               "compute {} before it",
+               WHO, key, id);
 }
 
 /* ----------------------------------------------------------------------
@@ -171,13 +192,6 @@ void ComputeNvalchemiOutput::compute_peratom()
 {
   invoked_peratom = update->ntimestep;
   const StoredOutput output = find_current();
-  const auto wanted = static_cast<std::size_t>(atom->nlocal) * width;
-  if (output.values.size() != wanted)
-    error->one(FLERR,
-               "{}: output {}: got values of {} atoms, expected {}: atoms have changed since the "
-               "pair style was evaluated; put 'run 0' before",
-               WHO, key, output.values.size() / width, atom->nlocal);
-
   values.assign(static_cast<std::size_t>(atom->nmax) * width, 0.0);
   for (int i = 0; i < atom->nlocal; i++)
     if (atom->mask[i] & groupbit)

@@ -41,6 +41,7 @@ class ComputeNvalchemiOutput : public Compute {
   void parse(int, char **);
   StoredOutput find_output();
   StoredOutput find_current();
+  void check_atoms();
   void take_global();
 };
 

@@ -2,6 +2,8 @@
 
 #include "model_outputs.h"
 
+#include "atom.h"
+
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -51,6 +53,7 @@ void ModelOutputs::declare(const nvalchemi::ModelCard &card)
   auto per_atom_before = std::exchange(per_atom_, {});
   auto global_before = std::exchange(global_, {});
   global_step_ = -1;
+  atoms_.reset();
   added_.clear();
   const auto of_atoms = [&](const std::string &name) -> PerAtom & {
     PerAtom &output = take_or_add(per_atom_, per_atom_before, name);
@@ -207,9 +210,57 @@ void ModelOutputs::store_one(const std::string &name, PerAtom &output, const Mod
 
 /* ---------------------------------------------------------------------- */
 
+bool ModelOutputs::is_requested() const
+{
+  return !read_.empty() || std::any_of(per_atom_.begin(), per_atom_.end(),
+                                       [](const auto &entry) { return entry.second.requested; });
+}
+
+/* ---------------------------------------------------------------------- */
+
+bool ModelOutputs::Atoms::operator==(const Atoms &other) const
+{
+  return tags == other.tags && types == other.types && charges == other.charges;
+}
+
+/* ----------------------------------------------------------------------
+   without ids there is nothing to compare of them
+------------------------------------------------------------------------- */
+
+ModelOutputs::Atoms ModelOutputs::atoms_of(const Atom &atom) const
+{
+  const auto copy = [&](const auto *values) {
+    using Value = std::decay_t<decltype(*values)>;
+    return values ? std::vector<Value>(values, values + atom.nlocal) : std::vector<Value>();
+  };
+  return {copy(atom.tag), copy(atom.type), copy(reads_charges_ ? atom.q : nullptr)};
+}
+
+/* ---------------------------------------------------------------------- */
+
+void ModelOutputs::remember(const Atom &atom, bool reads_charges)
+{
+  reads_charges_ = reads_charges;
+  atoms_.reset();
+  if (is_requested()) atoms_ = atoms_of(atom);
+}
+
+/* ---------------------------------------------------------------------- */
+
+bool ModelOutputs::remembers(const Atom &atom) const
+{
+  return !atoms_ || *atoms_ == atoms_of(atom);
+}
+
+/* ---------------------------------------------------------------------- */
+
 double ModelOutputs::memory_usage() const
 {
   double bytes = 0.0;
+  if (atoms_)
+    bytes += double(atoms_->tags.capacity()) * sizeof(tagint) +
+             double(atoms_->types.capacity()) * sizeof(int) +
+             double(atoms_->charges.capacity()) * sizeof(double);
   for (const auto &[name, output] : per_atom_)
     bytes += double(output.values.capacity()) * sizeof(double) +
              double(output.pointers.capacity()) * sizeof(double *);

@@ -7,6 +7,7 @@
 #ifndef LMP_MODEL_OUTPUTS_H
 #define LMP_MODEL_OUTPUTS_H
 
+#include "lmptype.h"
 #include "model_graph.h"
 
 #include <cstdint>
@@ -20,6 +21,8 @@
 #include "potentials/model_card.hpp"
 
 namespace LAMMPS_NS {
+
+class Atom;
 
 // one output of the latest evaluation; the reference is good until the next declare()
 
@@ -67,9 +70,28 @@ class ModelOutputs {
   void store(const ModelGraph &graph, const nvalchemi::Evaluation &evaluation, std::int64_t step,
              int nlocal, double energy_per_ev);
 
+  // does anybody ask for an output?
+
+  bool is_requested() const;
+
+  // the atoms of the evaluation, as this rank has them in order; and whether these are still those,
+  // with their types, and their charges if the model reads these (true where nobody has asked
+  // before the evaluation)
+
+  void remember(const Atom &atom, bool reads_charges);
+  bool remembers(const Atom &atom) const;
+
   double memory_usage() const;
 
  private:
+  struct Atoms {
+    std::vector<tagint> tags;
+    std::vector<int> types;
+    std::vector<double> charges;
+    bool operator==(const Atoms &other) const;
+  };
+  Atoms atoms_of(const Atom &atom) const;
+
   struct PerAtom {
     std::int64_t width = 1;
     bool requested = false;
@@ -85,6 +107,8 @@ class ModelOutputs {
   std::map<std::string, PerAtom> per_atom_;
   std::map<std::string, std::vector<double>> global_;
   std::int64_t global_step_ = -1;
+  std::optional<Atoms> atoms_;
+  bool reads_charges_ = false;
   std::set<std::string> read_;    // of the global ones
   std::set<std::string> added_;
   std::string energies_key_;

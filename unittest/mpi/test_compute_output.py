@@ -3,6 +3,8 @@
 
 import json
 import subprocess
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from own_models import write_pair_model
@@ -10,6 +12,7 @@ from simulation import read_thermo, vectors
 from structure import to_restricted_frame
 from suite import LammpsTest, main, model, one_line
 
+EWALD = Path(__file__).resolve().parents[2] / "examples" / "lammps" / "coulomb" / "ewald.pt"
 EXTRA = (
     'torch._set_item(out, "reach", torch.index_add(zero, 0, i, torch.mul(r, r)))',
     "zeros = torch.stack([zero, zero, zero], 1)",
@@ -314,14 +317,43 @@ class Refusals(OutputTest):
         self.refused(lines, "output reach is wanted at step 1: got one of step 0")
 
     def test_after_atoms_have_changed(self):
+        half = 0.5 * self.structure.cell[2, 2]
+        for change in (
+            "group some id <= 40\ndelete_atoms group some compress no",
+            "group one id 1\ndelete_atoms group one compress no\ncreate_atoms 2 single 1.0 1.0 1.0",
+            f"displace_atoms all move 0 0 {half} units box",
+            "set atom 3 type 2",
+        ):
+            with self.subTest(change=change):
+                lines = [*COMPUTES, "run 0", change, "write_dump all custom late.dump id c_reach"]
+                self.refused(
+                    lines,
+                    "output reach: got other atoms, types or charges than the latest evaluation of "
+                    "the pair style had, expected the same; where a command between runs has "
+                    "changed them, put 'run 0' before",
+                )
+
+    def test_after_a_trial_of_another_compute(self):
+        """compute fep evaluates the pair style with other charges."""
+        ions = {"Na": 1.0, "Cl": -1.0}
+        charges = tuple(ions[symbol] for symbol in self.structure.symbols)
+        self.structure = replace(self.structure, charges=charges)
+        ewald = ("pair_style nvalchemi", f'pair_coeff * * "{EWALD}" Na Cl')
         lines = [
-            *COMPUTES,
-            "run 0",
-            "group some id <= 40",
-            "delete_atoms group some compress no",
-            "write_dump all custom late.dump id c_reach",
+            "compute energies all nvalchemi/output energy",
+            "compute sum all reduce sum c_energies",
+            "variable more equal 0.2",
+            "compute trial all fep 300.0 atom charge 1 v_more",
         ]
-        self.refused(lines, "output reach: got values of", "atoms have changed since")
+        before = [*lines, "thermo_style custom step pe c_sum c_trial[1]", "run 0"]
+        row = read_thermo(self.run_lines(before, pair_lines=ewald).require_success().log)[-1]
+        self.assertAlmostEqual(row["c_sum"], row["PotEng"], places=9)
+        after = [*lines, "thermo_style custom step pe c_trial[1] c_sum", "run 0"]
+        self.refused(
+            after,
+            "where another compute tries some (as compute fep does), name compute energies before",
+            pair_lines=ewald,
+        )
 
     def test_of_a_system_that_ranks_disagree_about(self):
         lines = [*COMPUTES, "thermo_style custom step c_bonds", "run 0"]
