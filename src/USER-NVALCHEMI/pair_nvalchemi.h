@@ -93,6 +93,7 @@ class PairNvalchemi : public Pair {
   // the model's further outputs; null before pair_coeff
 
   ModelOutputs *outputs();
+  bool keeps_outputs() const;    // somebody asks for one
 
   // called on all ranks before a compute() that failed stops them, each owner's own; null: no longer.
   // Collective

@@ -132,6 +132,13 @@ NvalchemiParts PairNvalchemi::parts()
 
 /* ---------------------------------------------------------------------- */
 
+bool PairNvalchemi::keeps_outputs() const
+{
+  return impl->session && impl->outputs.is_requested();
+}
+
+/* ---------------------------------------------------------------------- */
+
 ModelOutputs *PairNvalchemi::outputs()
 {
   return impl->session ? &impl->outputs : nullptr;

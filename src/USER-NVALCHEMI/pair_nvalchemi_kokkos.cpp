@@ -87,8 +87,7 @@ template <class DeviceType> void PairNvalchemiKokkos<DeviceType>::compute(int ef
   ev_init(eflag, vflag, 0);
   prepare_per_atom();
   atomKK->sync(execution_space, datamask_read);
-  if (this->outputs() && this->outputs()->is_requested())
-    atomKK->sync(Host, TAG_MASK | TYPE_MASK | Q_MASK);
+  if (keeps_outputs()) atomKK->sync(Host, TAG_MASK | TYPE_MASK | Q_MASK);
   if (neighbor->ago == 0 && atom->molecular != Atom::ATOMIC) atomKK->sync(Host, SPECIAL_MASK);
   atomKK->modified(execution_space, eflag || vflag ? datamask_modify : F_MASK);
 
