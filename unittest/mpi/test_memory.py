@@ -70,7 +70,7 @@ class Soak(LammpsTest):
     def watch(self):
         toy = model("toy_index_add")
         structure = toy.case("nacl64")[0]
-        # the toy network alone lets atoms meet, sooner or later
+        # keeps atoms apart, whatever the toy network's random weights make of them
         wall = (
             "pair_style hybrid/overlay nvalchemi lj/cut 2.245",
             f'pair_coeff * * nvalchemi "{toy.archive}" Na Cl',

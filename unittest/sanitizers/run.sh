@@ -27,7 +27,7 @@ nvalchemi_phase "GoogleTest" nvalchemi_gtest_source
 NVALCHEMI_KOKKOS=${NVALCHEMI_KOKKOS:-present}
 nvalchemi_phase "LAMMPS with KOKKOS" nvalchemi_kokkos_lammps
 nvalchemi_phase "Build" nvalchemi_build -DNVALCHEMI_ENABLE_TESTS=ON -DNVALCHEMI_ENABLE_CUDA=OFF \
-    "-DNVALCHEMI_SANITIZERS=${sanitizers}" -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1" \
+    "-DNVALCHEMI_SANITIZERS=${sanitizers}" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 \
     "${nvalchemi_kokkos_arguments[@]}"
 nvalchemi_print_times
 ctest --test-dir "${NVALCHEMI_BUILD_DIR}" --parallel "$(nproc)" --output-on-failure --no-tests=error --timeout 3600 \
