@@ -70,6 +70,8 @@ template <class DeviceType> class NeighborGraphKokkos final : public ModelGraph 
   void update_rows(const AtomView &atoms) override;
   void update_edges(const AtomView &atoms) override;
   void update_shifts() override;
+  const double *show_inputs(const std::vector<double> &rows) override;
+  const double *show_charges(const std::vector<double> &rows) override;
   void count_candidates(const NeighList &list, double reach_squared);
   void fill_candidates(const NeighList &list, double reach_squared);
   void fill_senders(SenderLists<DeviceType> &lists, int targets, bool by_row) const;
@@ -97,6 +99,7 @@ template <class DeviceType> class NeighborGraphKokkos final : public ModelGraph 
 
   Values<std::int64_t> species_, receiver_, sender_, cell_shift_;
   Values<double> position_, charge_, vector_, shift_;
+  Values<double> inputs_;    // (n_rows, columns), what the user gives
 
   // of edges_on_host()
 
