@@ -4,6 +4,7 @@ fixes, on any number of ranks the values that nvalchemi-evaluate gets from a cas
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -150,7 +151,7 @@ class SameNumbers(InputTest):
             "compute kind all property/atom i_kind",
             "fix kept all store/state 0 d_mx d2_rest[1] d2_rest[2]",
             "variable up equal 0.7",
-            "compute most all reduce max v_kind d_mx",
+            "compute most all reduce max v_kind v_mx",
             "variable lifted equal c_most[1]*0.35",
             "variable seven atom 0.7",
             "compute seven all reduce max v_seven",
@@ -357,6 +358,21 @@ class Validated(InputTest):
                 self.assertNotIn("DIFFERENT", log)
                 self.assertIn("sampled", log)
 
+    def test_values_that_do_not_reach_other_ranks_are_seen(self):
+        """The negative control: the first exchange, which brings values to halo rows, is lost."""
+        for mode in ("", "mode sampled sample 4 force_room 800"):
+            self.write_structure(self.structure)
+            lines = [f"fix check all nvalchemi/validate {mode}", "run 0"]
+            settings = self.settings(f"{BY_VARIABLE} {CONSTANT_FIELD}", 3)
+            run = self.run_input(
+                self.script(self.structure, settings, lines),
+                3,
+                environment={"NVALCHEMI_FAULT": "drop_forward#1"},
+            )
+            with self.subTest(mode=mode):
+                self.assertNotIn(run.status, (0, None))
+                self.assertIn("DIFFERENT", run.output)
+
     def test_written_input_gives_the_same_energy(self):
         words = f"{BY_VARIABLE} input field v_one v_bad 0.7"
         lines = [*PRINTED, "nvalchemi/write seen", "run 0"]
@@ -366,19 +382,20 @@ class Validated(InputTest):
         self.assertIn('input_field="0.29999999999999999 -0.20000000000000001', header)
         self.assertEqual(len(first.split()), 9 + 4)
         energy = float(header.split("energy=")[1].split()[0])
-        done = self.evaluate_file("seen.extxyz")
+        done = self.tool("evaluate", self.model.archive, "--case", "seen.extxyz")
         self.assertLess(abs(json.loads(done)["energy"] - energy), 1e-10)
+        words = ("--archive", self.model.archive, "--structure", "seen.extxyz", "--ranks", "4")
+        self.assertIn("passed", self.tool("validate", *words).lower())
         self.assertLess(abs(read_thermo(run.log)[-1]["PotEng"][0] - energy), 1e-10)
 
-    def evaluate_file(self, name):
-        import subprocess
-
-        command = [self.installation.evaluate, self.model.archive, "--case", name]
+    def tool(self, name, *words):
+        """What nvalchemi-NAME writes."""
+        command = [str(Path(self.installation.evaluate).with_name(f"nvalchemi-{name}")), *words]
         environment = self.installation.environment(1)
         done = subprocess.run(
             command, cwd=self.folder, env=environment, text=True, capture_output=True, timeout=120
         )
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
     def test_deviation_gives_all_models_the_inputs(self):
@@ -464,7 +481,7 @@ class Refusals(InputTest):
         after = ("thermo 1", "fix move all nve", "run 3")
         self.refused(
             "input moments 0 0 1 input field 0 0 v_late",
-            "Pair style nvalchemi: keyword input field: v_late: got inf, expected a finite number",
+            "keyword input field: v_late: got inf, expected a finite number",
             lines=(*VARIABLES, "variable late equal exp(1000*(step>1))"),
             after=after,
         )
