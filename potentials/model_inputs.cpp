@@ -55,9 +55,10 @@ class RoleTensors {
         const auto& place = *layout_.find(name);
         const double* values = place.per_atom ? graph_.atom_inputs : graph_.system_inputs;
         if (values == nullptr && place.default_values.empty() && graph_.n_rows > 0)
-            throw ModelError("model '" + card_.name + "' takes the input " + place.title() +
-                             ": got none, expected a value (in LAMMPS, pair_style nvalchemi input " +
-                             name + " ...; in a structure, \"inputs\")");
+            throw ModelError(
+                "model '" + card_.name + "' takes the input " + place.title() +
+                ": got none, expected a value (in LAMMPS, pair_style nvalchemi input " + name +
+                " ...; in a structure, \"inputs\")");
         const auto type = place.is_integer ? torch::kInt64 : real_;
         if (values == nullptr) {
             auto defaults = place.default_values;
@@ -251,9 +252,9 @@ ModelInputs make_model_inputs(const ModelCard& card, const AtomGraph& graph,
         } else if (spec->role == InputRole::NeighborMask) {
             bound.value = table->mask().to(model_dtype(card));
         } else {
-            auto tensor = !is_given(*spec) ? tensors.make(spec->role)
-                                           : tensors.given(spec->named ? spec->named->name
-                                                                       : kTotalChargeName);
+            auto tensor = !is_given(*spec)
+                              ? tensors.make(spec->role)
+                              : tensors.given(spec->named ? spec->named->name : kTotalChargeName);
             const bool tabled = is_tabled(*spec);
             if (spec->shape && !tabled) {
                 const auto shape = concrete_shape(*spec->shape, graph);

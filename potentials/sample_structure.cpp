@@ -261,8 +261,8 @@ std::vector<RankPart> decompose(const SampleStructure& structure, const ModelCar
             part.graph.species.push_back(structure.species[atom]);
         for (const auto atom : part.atom_of_row)
             if (!structure.charges.empty()) part.graph.charge.push_back(structure.charges[atom]);
-        const auto columns = structure.atom_inputs.size() /
-                             std::max<std::size_t>(structure.species.size(), 1);
+        const auto columns =
+            structure.atom_inputs.size() / std::max<std::size_t>(structure.species.size(), 1);
         for (const auto atom : part.atom_of_row)
             part.graph.atom_inputs.insert(part.graph.atom_inputs.end(),
                                           structure.atom_inputs.begin() + atom * columns,

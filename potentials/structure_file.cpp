@@ -147,8 +147,8 @@ class ExtendedXyz {
         if (!species_ || !positions_) refuse(header, "Properties=... with species:S:1 and pos:R:3");
         for (const auto& place : layout_.places)
             if (place.per_atom && place.default_values.empty() && inputs_.count(place.name) == 0)
-                refuse(header, "Properties=... with input_" + place.name + ":R:" +
-                                   std::to_string(place.columns) + " for the input " +
+                refuse(header, "Properties=... with input_" + place.name +
+                                   ":R:" + std::to_string(place.columns) + " for the input " +
                                    place.title());
     }
 
@@ -161,8 +161,8 @@ class ExtendedXyz {
         }
         const auto words = words_of(text.value_or(""));
         if (static_cast<std::int64_t>(words.size()) != place.columns)
-            refuse(text.value_or(""), "input_" + place.name + "=\"...\" for the input " +
-                                          place.title());
+            refuse(text.value_or(""),
+                   "input_" + place.name + "=\"...\" for the input " + place.title());
         for (std::size_t k = 0; k < words.size(); ++k) values[k] = input_number(words[k], place);
     }
 
@@ -178,9 +178,9 @@ class ExtendedXyz {
             if (!place.per_atom) continue;
             const auto found = inputs_.find(place.name);
             for (std::int64_t k = 0; k < place.columns; ++k)
-                system_.atom_inputs.push_back(
-                    found == inputs_.end() ? place.default_values[k]
-                                           : input_number(words[found->second + k], place));
+                system_.atom_inputs.push_back(found == inputs_.end()
+                                                  ? place.default_values[k]
+                                                  : input_number(words[found->second + k], place));
         }
     }
 

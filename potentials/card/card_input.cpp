@@ -89,8 +89,8 @@ InputSpec read_input(const JsonCursor& record, const std::string& key) {
     const JsonCursor role = record.at("role", "say what the model finds there");
     input.role = role.as_one_of(kRoles);
     if (input.role == InputRole::AtomInput || input.role == InputRole::SystemInput) {
-        record.allow_only({"role", "shape", "requires_grad", "name", "columns", "default", "unit",
-                           "dtype"});
+        record.allow_only(
+            {"role", "shape", "requires_grad", "name", "columns", "default", "unit", "dtype"});
         input.named = read_named_input(record);
     } else {
         record.allow_only({"role", "shape", "value", "requires_grad"});

@@ -49,8 +49,7 @@ std::vector<std::string> read_symbols(const JsonCursor& symbols,
 
 }  // namespace
 
-ReferenceStructure read_card_reference(const JsonCursor& reference,
-                                       const ModelCard& card) {
+ReferenceStructure read_card_reference(const JsonCursor& reference, const ModelCard& card) {
     reference.allow_only({"symbols", "positions", "cell", "pbc", "charges", "inputs", "energy",
                           "energies", "forces", "stress", "total_charge"});
     ReferenceStructure result;

@@ -15,9 +15,8 @@ constexpr std::int64_t kMostColumns = 1000;
 
 bool is_word(const std::string& name) {
     return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
-           std::all_of(name.begin(), name.end(), [](unsigned char letter) {
-               return std::isalnum(letter) || letter == '_';
-           });
+           std::all_of(name.begin(), name.end(),
+                       [](unsigned char letter) { return std::isalnum(letter) || letter == '_'; });
 }
 
 double read_number(const JsonCursor& number, const NamedInput& input) {

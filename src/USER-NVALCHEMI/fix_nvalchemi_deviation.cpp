@@ -65,11 +65,11 @@ std::string mismatch(const nvalchemi::ModelCard &card, const nvalchemi::ModelCar
     if (place.name == nvalchemi::kTotalChargeName && given.system_columns == 0) continue;
     const nvalchemi::InputPlace *same = given.find(place.name);
     const bool fits = same && same->per_atom == place.per_atom && same->first == place.first &&
-        same->columns == place.columns && (same->is_integer || !place.is_integer) &&
-        (!place.per_atom || own.atom_columns == given.atom_columns);
+                      same->columns == place.columns && (same->is_integer || !place.is_integer) &&
+                      (!place.per_atom || own.atom_columns == given.atom_columns);
     if (!fits)
-      return "inputs " + nvalchemi::titles_of_inputs(card) + ", expected the same in the same order (" +
-             nvalchemi::titles_of_inputs(pair) + ")";
+      return "inputs " + nvalchemi::titles_of_inputs(card) +
+             ", expected the same in the same order (" + nvalchemi::titles_of_inputs(pair) + ")";
   }
   return "";
 }

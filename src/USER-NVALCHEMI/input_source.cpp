@@ -38,9 +38,8 @@ InputSource parse_input_source(const std::string &input, const std::string &word
 {
   using Kind = InputSource::Kind;
   static const std::map<std::string, Kind> KINDS = {
-      {"d", Kind::Property},  {"i", Kind::Property}, {"d2", Kind::Property},
-      {"i2", Kind::Property}, {"v", Kind::Variable}, {"c", Kind::Compute},
-      {"f", Kind::Fix}};
+      {"d", Kind::Property}, {"i", Kind::Property}, {"d2", Kind::Property}, {"i2", Kind::Property},
+      {"v", Kind::Variable}, {"c", Kind::Compute},  {"f", Kind::Fix}};
   InputSource source;
   source.text = word;
   if (is_number(word, source.number)) {

@@ -14,12 +14,12 @@ namespace nvalchemi {
 struct InputSource {
   enum class Kind { Number, Charge, Property, Variable, Compute, Fix };
   Kind kind = Kind::Number;
-  std::string text;             // as the user wrote it
+  std::string text;    // as the user wrote it
   double number = 0.0;
-  std::string name;             // of the property, variable, compute or fix
-  int index = 0;                // in brackets, from 1; 0: none
-  bool is_integer = false;      // of a property: i_ or i2_
-  bool has_columns = false;     // of a property: d2_ or i2_
+  std::string name;            // of the property, variable, compute or fix
+  int index = 0;               // in brackets, from 1; 0: none
+  bool is_integer = false;     // of a property: i_ or i2_
+  bool has_columns = false;    // of a property: d2_ or i2_
 };
 
 struct InputOption {

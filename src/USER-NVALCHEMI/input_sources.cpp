@@ -37,9 +37,8 @@ constexpr char OF_SYSTEM[] = "a number, v_NAME of style equal, v_NAME[i] of styl
 
 // what a compute or fix has, in the same words for both
 
-template <typename Source>
-void check_shape(const InputPlace &place, const InputSource &written, const Source &source,
-                 const std::string &what)
+template <typename Source> void check_shape(const InputPlace &place, const InputSource &written,
+                                            const Source &source, const std::string &what)
 {
   const std::string number = std::to_string(written.index);
   if (place.per_atom) {
@@ -65,9 +64,8 @@ void check_shape(const InputPlace &place, const InputSource &written, const Sour
                ", expected one that exists");
 }
 
-template <typename Source>
-void copy_column(const InputPlace &place, const InputSource &written, const Source &source,
-                 std::vector<double> &column)
+template <typename Source> void copy_column(const InputPlace &place, const InputSource &written,
+                                            const Source &source, std::vector<double> &column)
 {
   const int nlocal = static_cast<int>(column.size());
   if (nlocal > 0 && !(written.index == 0 ? static_cast<const void *>(source.vector_atom)
@@ -87,8 +85,7 @@ void check_value(const InputPlace &place, const InputSource &source, double valu
                  const std::string &where)
 {
   if (!std::isfinite(value))
-    refuse(place, source,
-           "got " + std::to_string(value) + where + ", expected a finite number");
+    refuse(place, source, "got " + std::to_string(value) + where + ", expected a finite number");
   if (place.is_integer && value != std::round(value))
     refuse(place, source,
            "got " + std::to_string(value) + where +
@@ -112,8 +109,9 @@ void InputSources::declare(const nvalchemi::ModelCard &card,
   const bool takes_charges = card.find_input(nvalchemi::InputRole::Charges) != nullptr;
   for (const auto &option : options)
     if (!layout_.find(option.name) && !(takes_charges && option.name == nvalchemi::kChargesName))
-      throw std::runtime_error("keyword input: got '" + option.name + "', expected an input of model '" +
-                               card.name + "': " + nvalchemi::titles_of_inputs(card));
+      throw std::runtime_error("keyword input: got '" + option.name +
+                               "', expected an input of model '" + card.name +
+                               "': " + nvalchemi::titles_of_inputs(card));
   for (const InputPlace &place : layout_.places) bind(place, options, card.name);
   for (const auto &option : options) {
     if (!takes_charges || option.name != nvalchemi::kChargesName) continue;
@@ -127,12 +125,10 @@ void InputSources::declare(const nvalchemi::ModelCard &card,
 void InputSources::bind(const InputPlace &place, const std::vector<nvalchemi::InputOption> &options,
                         const std::string &model)
 {
-  const auto found = std::find_if(options.begin(), options.end(), [&](const auto &option) {
-    return option.name == place.name;
-  });
-  const std::string sources = place.columns == 1
-                                  ? "SOURCE"
-                                  : "and " + std::to_string(place.columns) + " sources";
+  const auto found = std::find_if(options.begin(), options.end(),
+                                  [&](const auto &option) { return option.name == place.name; });
+  const std::string sources =
+      place.columns == 1 ? "SOURCE" : "and " + std::to_string(place.columns) + " sources";
   if (found == options.end()) {
     if (place.default_values.empty())
       throw std::runtime_error("model '" + model + "' takes the input " + place.title() +
@@ -211,7 +207,8 @@ void InputSources::check(const Bound &bound, const InputSource &source) const
   } else if (source.kind == Kind::Fix) {
     const Fix *fix = modify->get_fix_by_id(source.name);
     if (!fix)
-      refuse(place, source, "got no fix '" + source.name + "', expected one; define it before the run");
+      refuse(place, source,
+             "got no fix '" + source.name + "', expected one; define it before the run");
     check_shape(place, source, *fix, "fix");
   }
 }
@@ -288,9 +285,10 @@ void InputSources::of_atoms(const Bound &bound, const InputSource &source)
     const int found = atom->find_custom(source.name.c_str(), is_double, columns);
     const int at = source.index - 1;
     for (int i = 0; i < nlocal; ++i)
-      column_[i] = source.has_columns
-          ? (is_double ? atom->darray[found][i][at] : double(atom->iarray[found][i][at]))
-          : (is_double ? atom->dvector[found][i] : double(atom->ivector[found][i]));
+      column_[i] =
+          source.has_columns
+              ? (is_double ? atom->darray[found][i][at] : double(atom->iarray[found][i][at]))
+              : (is_double ? atom->dvector[found][i] : double(atom->ivector[found][i]));
   } else if (source.kind == Kind::Variable) {
     input->variable->compute_atom(variable_of(bound, source), 0, column_.data(), 1, 0);
   } else if (source.kind == Kind::Compute) {
@@ -357,8 +355,8 @@ void InputSources::fill(const Bound &bound, std::int64_t column, ModelGraph &gra
     check_value(place, source, value, "");
     return;
   }
-  double *const values = bound.is_charges ? given.charges.data()
-                                          : given.atoms.data() + place.first + column;
+  double *const values =
+      bound.is_charges ? given.charges.data() : given.atoms.data() + place.first + column;
   const std::int64_t stride = bound.is_charges ? 1 : given.columns;
   if (is_number) {
     for (std::int64_t row = 0; row < graph.n_rows(); ++row) values[row * stride] = number;

@@ -263,24 +263,6 @@ template <class DeviceType> void NeighborGraphKokkos<DeviceType>::update_rows(co
   graph_.charge = charge_.data();
 }
 
-/* ---------------------------------------------------------------------- */
-
-template <class DeviceType>
-const double *NeighborGraphKokkos<DeviceType>::show_inputs(const std::vector<double> &rows)
-{
-  upload(inputs_, rows);
-  return inputs_.data();
-}
-
-/* ---------------------------------------------------------------------- */
-
-template <class DeviceType>
-const double *NeighborGraphKokkos<DeviceType>::show_charges(const std::vector<double> &rows)
-{
-  upload(charge_, rows);
-  return charge_.data();
-}
-
 /* ----------------------------------------------------------------------
    count and fill in one pass: a scan sees each candidate twice
 ------------------------------------------------------------------------- */

@@ -70,13 +70,22 @@ template <class DeviceType> class NeighborGraphKokkos final : public ModelGraph 
   void update_rows(const AtomView &atoms) override;
   void update_edges(const AtomView &atoms) override;
   void update_shifts() override;
-  const double *show_inputs(const std::vector<double> &rows) override;
-  const double *show_charges(const std::vector<double> &rows) override;
   void count_candidates(const NeighList &list, double reach_squared);
   void fill_candidates(const NeighList &list, double reach_squared);
   void fill_senders(SenderLists<DeviceType> &lists, int targets, bool by_row) const;
 
  private:
+  const double *show_inputs(const std::vector<double> &rows) override
+  {
+    upload(inputs_, rows);
+    return inputs_.data();
+  }
+  const double *show_charges(const std::vector<double> &rows) override
+  {
+    upload(charge_, rows);
+    return charge_.data();
+  }
+
   // LAMMPS renamed its own word for this type in 2026
 
   using Positions =

@@ -407,8 +407,8 @@ Evaluation PairNvalchemi::evaluate()
     check_finite(*impl->graph, evaluation, *atom);
     impl->outputs.store(*impl->graph, evaluation, update->ntimestep, atom->nlocal,
                         1.0 / impl->units.ev_per_energy);
-    impl->outputs.remember(
-        *atom, impl->graph->settings().wants_charges && !impl->inputs.gives_charges());
+    impl->outputs.remember(*atom,
+                           impl->graph->settings().wants_charges && !impl->inputs.gives_charges());
   } catch (const std::exception &problem) {
     outcome.failure = graph_done > start
                           ? problem.what()

@@ -31,8 +31,8 @@ struct SurroundingAtom {
   std::int64_t tag;
   int image[3];    // lattice translations from where its owner has it
   int species;
-  double x[3];      // Angstrom, in that image
-  double charge;    // e; 0 where there is none
+  double x[3];            // Angstrom, in that image
+  double charge;          // e; 0 where there is none
   std::int64_t inputs;    // first of its values in what comes with the atoms
 };
 

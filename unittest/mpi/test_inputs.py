@@ -9,87 +9,24 @@ from pathlib import Path
 
 import numpy as np
 import scripted
-from comparison import kokkos_arguments
+from named_inputs import (
+    BAR,
+    BY_PROPERTY,
+    BY_VARIABLE,
+    CHARGE_ROLES,
+    CHARGED,
+    CONSTANT_FIELD,
+    MAGNET,
+    NAMED,
+    PRINTED,
+    PROPERTIES,
+    VARIABLES,
+    InputTest,
+    inputs_of,
+    named_model,
+)
 from simulation import read_thermo, vectors
-from structure import to_restricted_frame
-from suite import LammpsTest, main, one_line, replace, scripted_model
-
-# Moments couple over edges, make features that a second layer exchanges, and see a field.
-MAGNET = """
-    s = data['moments']
-    dot = (s[i] * s[j]).sum(1, keepdim=True)
-    h = h + torch.zeros_like(h).index_add(0, i, 0.4 * dot * m)
-    g = torch.tanh(h + s @ self.u + 0.1 * self.e[data['site']])
-    h = h + torch.zeros_like(h).index_add(0, i, (g[j] @ self.w) * m)
-    h = h - 0.2 * (s * data['field']).sum(1, keepdim=True)
-"""
-NAMED = {
-    "moments": {"role": "atom_input", "name": "moments", "columns": 3, "unit": "mu_B"},
-    "site": {"role": "atom_input", "name": "site", "dtype": "int64", "default": 0},
-    "field": {"role": "system_input", "name": "field", "columns": 3, "default": [0, 0, 0.5]},
-}
-CHARGED = "    h = h + (data['q'] * data['total']).unsqueeze(-1) * 0.3\n" + scripted.LAYER
-CHARGE_ROLES = {"q": {"role": "charges"}, "total": {"role": "total_charge"}}
-
-VARIABLES = (
-    "variable mx atom sin(id)",
-    "variable my atom 0.5*cos(2*id)",
-    "variable mz atom sin(3*id+1)",
-    "variable kind atom id%3",
-    "variable one equal 0.3",
-    "variable field vector [0.3,-0.2,0.7]",
-    "variable bad equal -0.2",
-)
-FIELD = (0.3, -0.2, 0.7)
-CONSTANT_FIELD = "input field 0.3 -0.2 0.7"
-BY_VARIABLE = "input moments v_mx v_my v_mz input site v_kind"
-PROPERTIES = (
-    "fix own all property/atom d_mx i_kind d2_rest 2",
-    "set atom * d_mx v_mx i_kind v_kind d2_rest[1] v_my d2_rest[2] v_mz",
-)
-BY_PROPERTY = "input moments d_mx d2_rest[1] d2_rest[2] input site i_kind"
-PRINTED = ("thermo_style custom step pe", "thermo_modify format float %.17g")
-BAR = 1e-11
-
-
-def named_model(name, body, roles):
-    """A scripted network whose card names further inputs."""
-    model = scripted_model(name, body, 1)
-    path = Path(model.archive).with_suffix(".card.json")
-    card = json.loads(path.read_text())
-    card["inputs"].update(roles)
-    path.write_text(json.dumps(card))
-    return model
-
-
-def inputs_of(ids, field=FIELD):
-    """What the variables above say of atoms, as a case has it."""
-    moments = np.stack([np.sin(ids), 0.5 * np.cos(2 * ids), np.sin(3 * ids + 1)], axis=1)
-    return {"moments": moments.tolist(), "site": (ids % 3).tolist(), "field": list(field)}
-
-
-class InputTest(LammpsTest):
-    def setUp(self):
-        super().setUp()
-        self.model = named_model("magnet", MAGNET, NAMED)
-        crystal = to_restricted_frame(scripted.crystal("nacl64"))
-        self.structure = replace(crystal, inputs=inputs_of(np.arange(1, 65)))
-
-    def settings(self, words, ranks=1, lines=VARIABLES, **options):
-        """`lines` come before the pair style."""
-        archive = options.pop("archive", self.model).archive
-        style = options.pop("style", "nvalchemi")
-        test = options.pop("selftest", "no")
-        return self.model.settings(
-            ranks=ranks,
-            style=style,
-            pair_lines=(
-                *lines,
-                f"pair_style {style} selftest {test} {words}",
-                f'pair_coeff * * "{archive}" Na Cl',
-            ),
-            **options,
-        )
+from suite import main, one_line, replace, scripted_model
 
 
 class SameNumbers(InputTest):
@@ -156,12 +93,15 @@ class SameNumbers(InputTest):
             "variable seven atom 0.7",
             "compute seven all reduce max v_seven",
         ]
+        by_compute = "input moments c_own[1] c_own[2] c_own[3]"
+        by_fix = "input moments f_kept[1] f_kept[2] f_kept[3]"
+        mixed = "input moments v_mx c_own[2] d2_rest[2]"
         words = (
             f"{BY_VARIABLE} {CONSTANT_FIELD}",
             f"{BY_PROPERTY} input field v_field[1] v_field[2] v_field[3]",
-            "input moments c_own[1] c_own[2] c_own[3] input site c_kind input field v_one v_bad v_up",
-            "input field 0.3 -0.2 v_lifted input moments f_kept[1] f_kept[2] f_kept[3] input site i_kind",
-            "input site v_kind input moments v_mx c_own[2] d2_rest[2] input field 0.3 v_bad c_seven",
+            f"{by_compute} input site c_kind input field v_one v_bad v_up",
+            f"input field 0.3 -0.2 v_lifted {by_fix} input site i_kind",
+            f"{mixed} input site v_kind input field 0.3 v_bad c_seven",
         )
         lines = list(PRINTED)
         for each in words:
@@ -173,6 +113,9 @@ class SameNumbers(InputTest):
         settings = self.settings(words[0], 2, sources)
         run = self.run_structure(self.structure, settings, lines)
         energies = [table["PotEng"][0] for table in read_thermo(run.log)]
+        self.assertIn(
+            "nvalchemi: input 'field' (3 numbers for the system) from 0.3 -0.2 v_lifted", run.log
+        )
         alone = self.alone(self.structure, self.model.settings()).energy
         self.assertEqual(len(energies), len(words))
         for energy in energies:
@@ -329,9 +272,7 @@ class Steps(InputTest):
         run = self.run_structure(self.structure, self.settings(words, 2, wave), lines)
         minimized, after = read_thermo(run.log)[-2:]
         positions = vectors(self.snapshots("x.dump")[-1], "x y z")
-        seen = replace(
-            self.structure, positions=positions, inputs=inputs_of(np.arange(1, 65))
-        )
+        seen = replace(self.structure, positions=positions, inputs=inputs_of(np.arange(1, 65)))
         waves = np.cos(2 * np.pi * positions[:, 2] / self.structure.cell[2, 2])
         for moment, wave in zip(seen.inputs["moments"], waves, strict=True):
             moment[0] = wave
@@ -412,91 +353,6 @@ class Validated(InputTest):
         run = self.run_input(self.script(self.structure, plain.settings(ranks=2), lines), 2)
         self.assertNotIn(run.status, (0, None))
         self.assertIn("got inputs 'moments' (3 numbers for each atom, mu_B)", one_line(run.message))
-
-
-class Refusals(InputTest):
-    def refused(self, words, *texts, lines=VARIABLES, after=("run 0",), ranks=2):
-        self.write_structure(self.structure)
-        settings = self.settings(words, ranks, lines)
-        run = self.run_input(self.script(self.structure, settings, after), ranks, timeout=60)
-        with self.subTest(words=words):
-            self.assertNotIn(run.status, (0, None), run.message)
-            for text in texts:
-                self.assertIn(text, one_line(run.message))
-
-    def test_at_pair_coeff(self):
-        self.refused(
-            "input field 0 0 1",
-            "takes the input 'moments' (3 numbers for each atom, mu_B), which has no source. "
-            "Write 'pair_style nvalchemi input moments and 3 sources'",
-        )
-        self.refused(
-            f"{BY_VARIABLE} input spin 1",
-            "keyword input: got 'spin', expected an input of model 'scripted': 'moments' (3 "
-            "numbers for each atom, mu_B), 'site' (1 whole number for each atom), 'field' (3 "
-            "numbers for the system)",
-        )
-        self.refused(
-            "input moments v_mx v_my",
-            "keyword input moments: got 2 sources, expected 3 for 'moments'",
-        )
-        self.refused(
-            f"{BY_VARIABLE} input field q 0 0",
-            "keyword input field: q: got a property of atoms, expected a number, v_NAME of style "
-            "equal",
-        )
-        self.refused(
-            "input moments 0 0 1 input site 0.5",
-            "keyword input site: 0.5: got 0.500000, expected a whole number",
-        )
-
-    def test_at_the_start_of_a_run(self):
-        for source, text in (
-            ("v_none", "v_none: got no variable 'none', expected one; define it before the run"),
-            ("v_one", "v_one: got a variable of another style, expected a number, q, d_NAME"),
-            ("d_none", "d_none: got no such property of atoms, expected one that fix property/a"),
-            ("c_none", "c_none: got no compute 'none', expected one"),
-            ("f_none", "f_none: got no fix 'none', expected one"),
-            ("q", "q: got atom_style atomic, expected one with charges"),
-            ("c_thermo_temp", "got a compute without values of atoms, expected a number, q"),
-            ("c_place", "got 2 values of each atom, expected one; add [i]"),
-            ("c_place[3]", "got column 3 of 2, expected one that exists"),
-        ):
-            lines = (*VARIABLES, "compute place all property/atom x y")
-            self.refused(f"input moments 0 0 {source}", text, lines=lines)
-        for source, text in (
-            ("v_mx", "v_mx: got a variable of another style, expected a number, v_NAME of style eq"),
-            ("c_place[1]", "got a compute without a global vector, expected a number"),
-            ("c_thermo_pe", "c_thermo_pe: got energies or a pressure of this step, expected what"),
-            ("v_energy", "v_energy: got energies or a pressure of this step, expected what is"),
-        ):
-            lines = (
-                *VARIABLES,
-                "compute place all property/atom x y",
-                "variable energy equal c_thermo_pe",
-            )
-            self.refused(f"input moments 0 0 1 input field 0 0 {source}", text, lines=lines)
-
-    def test_values(self):
-        after = ("thermo 1", "fix move all nve", "run 3")
-        self.refused(
-            "input moments 0 0 1 input field 0 0 v_late",
-            "keyword input field: v_late: got inf, expected a finite number",
-            lines=(*VARIABLES, "variable late equal exp(1000*(step>1))"),
-            after=after,
-        )
-        self.refused(
-            "input moments 0 0 v_root",
-            "keyword input moments: v_root: got inf for atom 64, expected a finite number",
-            lines=(*VARIABLES, "variable root atom exp(1000*(id>63))"),
-            ranks=3,
-        )
-        self.refused(
-            "input moments 0 0 1 input site v_half",
-            "keyword input site: v_half: got 0.500000 for atom 64, expected a whole number, since",
-            lines=(*VARIABLES, "variable half atom 0.5*(id>63)"),
-            ranks=3,
-        )
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ TEST(ParsePairOptions, ReadsSourcesOfInputsUpToTheNextKeyword) {
     EXPECT_EQ(options.threads, 2);
     ASSERT_EQ(options.inputs.size(), 3u);
     EXPECT_EQ(options.inputs[0].name, "m");
-    const auto &sources = options.inputs[0].sources;
+    const auto& sources = options.inputs[0].sources;
     ASSERT_EQ(sources.size(), 3u);
     EXPECT_EQ(sources[0].kind, Kind::Number);
     EXPECT_EQ(sources[0].number, -0.5);
@@ -130,15 +130,16 @@ TEST(ParsePairOptions, ReadsSourcesOfInputsUpToTheNextKeyword) {
 }
 
 TEST(ParsePairOptions, RefusesSourcesThatAreNone) {
-    for (const char *wrong : {"x", "d_", "v_a[0]", "v_a[b]", "v_a[1", "c_[1]", "d2_a", "d_a[1]",
+    for (const char* wrong : {"x", "d_", "v_a[0]", "v_a[b]", "v_a[1", "c_[1]", "d2_a", "d_a[1]",
                               "nan", "1e", "k_a", "i2_a[]", "f_a[1]b"})
         expect_failure(
             [&] {
                 parse_pair_options({"input", "m", wrong});
             },
-            std::string("keyword input m: got '") + wrong + "', expected a number, q, d_NAME, i_NA");
+            std::string("keyword input m: got '") + wrong +
+                "', expected a number, q, d_NAME, i_NA");
     expect_failure([] { parse_pair_options({"input"}); }, "keyword input: got no value");
-    for (const auto &words : {std::vector<std::string>{"input", "m"},
+    for (const auto& words : {std::vector<std::string>{"input", "m"},
                               std::vector<std::string>{"input", "m", "threads", "2"}})
         expect_failure([&] { parse_pair_options(words); },
                        "keyword input m: got no source, expected one for each number");

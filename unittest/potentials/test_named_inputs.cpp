@@ -54,9 +54,10 @@ std::string refusal_of_structure(const std::string& inputs, const ModelCard& car
 using Numbers = std::vector<double>;
 
 TEST(NamedInputs, OfACardHavePlacesInItsOrder) {
-    const auto card = card_of(kMoments + ", 'q': {'role': 'total_charge'}, "
-                                         "'again': {'role': 'atom_input', 'name': 'moments', "
-                                         "'columns': 3, 'unit': 'mu_B', 'shape': '(rows,1,3)'}");
+    const auto card = card_of(kMoments +
+                              ", 'q': {'role': 'total_charge'}, "
+                              "'again': {'role': 'atom_input', 'name': 'moments', "
+                              "'columns': 3, 'unit': 'mu_B', 'shape': '(rows,1,3)'}");
     const auto layout = input_layout(card);
 
     ASSERT_EQ(layout.places.size(), 4U);
@@ -113,9 +114,9 @@ TEST(NamedInputs, OfAStructureAreANumberAListOrListsOfThem) {
     EXPECT_EQ(few.atom_inputs, (Numbers{1, 2, 3, 2, 1, 2, 3, 2}));
     EXPECT_EQ(few.system_inputs, (Numbers{0.5, -1}));
 
-    const auto charged = read_structure_file(
-        structure("{'charges': [0.5, -0.5], 'total_charge': 2}"),
-        card_of("'q': {'role': 'charges'}, 't': {'role': 'total_charge'}"));
+    const auto charged =
+        read_structure_file(structure("{'charges': [0.5, -0.5], 'total_charge': 2}"),
+                            card_of("'q': {'role': 'charges'}, 't': {'role': 'total_charge'}"));
     EXPECT_EQ(charged.charges, (Numbers{0.5, -0.5}));
     EXPECT_EQ(charged.system_inputs, Numbers{2});
 }
@@ -144,8 +145,7 @@ TEST(NamedInputs, OfExtendedXyz) {
     const auto card = card_of(kMoments + ", 'q': {'role': 'charges'}");
     const auto path = ::testing::TempDir() + "two.extxyz";
     const auto read = [&](const std::string& header) {
-        std::ofstream(path) << "2\n"
-                            << header << "\nO 0 0 0 1 2 3 0 0.5\nNa 1 1 1 4 5 6 2 -0.5\n";
+        std::ofstream(path) << "2\n" << header << "\nO 0 0 0 1 2 3 0 0.5\nNa 1 1 1 4 5 6 2 -0.5\n";
         return read_structure_file(path, card);
     };
     const std::string box = "Lattice=\"9 0 0 0 9 0 0 0 9\" ";
@@ -185,9 +185,8 @@ SessionOptions options_of(const std::string& inputs, const std::string& more = "
 TEST(NamedInputs, PartsReproduceTheWhole) {
     Session session(scripted_archive(message_network(kBody)), options_of(kMoments));
     EXPECT_EQ(session.planned_exchanges().size(), 1U) << session.listing();
-    const std::vector<NamedStructure> structures = {
-        {"a cell", sample_structure(session.card())},
-        {"a cluster", sample_cluster(session.card())}};
+    const std::vector<NamedStructure> structures = {{"a cell", sample_structure(session.card())},
+                                                    {"a cluster", sample_cluster(session.card())}};
 
     const auto found = difference_in_parts(session, structures);
 
@@ -229,8 +228,7 @@ TEST(NamedInputs, OfTheReferenceAreTakenForItAndForSamples) {
     const auto load = [&](const std::string& energy) {
         auto text = reference;
         text.replace(text.find("ENERGY"), 6, energy);
-        Session session(scripted_archive(message_network(kBody)),
-                        options_of(kMoments, json(text)));
+        Session session(scripted_archive(message_network(kBody)), options_of(kMoments, json(text)));
         return sample_atom_inputs(session.card(), 3);
     };
     try {
@@ -239,11 +237,12 @@ TEST(NamedInputs, OfTheReferenceAreTakenForItAndForSamples) {
     } catch (const ModelError& error) {
         EXPECT_CONTAINS(error.what(), "/reference: energy (eV)");
     }
-    const auto card = parse_model_card(scripted_card(json(", " + kMoments), json([&] {
+    const auto card =
+        parse_model_card(scripted_card(json(", " + kMoments), json([&] {
                                            auto text = reference;
                                            return text.replace(text.find("ENERGY"), 6, "0");
                                        }())),
-                                       "c.json");
+                         "c.json");
     EXPECT_EQ(sample_atom_inputs(card, 3), (Numbers{1, 0, 0.5, 2, 0, -1, 0, 0, 1, 0, 0.5, 2}));
     EXPECT_EQ(sample_system_inputs(card), (Numbers{0.3, 0}));
 }
