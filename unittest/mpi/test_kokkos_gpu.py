@@ -136,6 +136,34 @@ class Transports(KokkosTest):
                     self.numbers(archive, 2, "nccl"), self.numbers(archive, 2, "mpi")
                 )
 
+    def with_delays(self, archive, words):
+        """The numbers of a run that works during exchanges, whose streams stand still."""
+        os.environ["NVALCHEMI_GPU_DELAYS"] = words
+        self.addCleanup(os.environ.pop, "NVALCHEMI_GPU_DELAYS", None)
+        settings = self.kokkos_settings(archive, 2, pair_arguments="overlap yes graphs no")
+        found = self.decomposed(self.crystal, settings).reference
+        del os.environ["NVALCHEMI_GPU_DELAYS"]
+        return found
+
+    def test_streams_that_stand_still_at_random(self):
+        if int(GPUS) < 2:
+            self.skipTest("needs two GPUs")
+        for name in ("toy_index_add", "mace_rand_f64"):
+            archive = model(name)
+            plain = self.numbers(archive, 2)
+            for seed in range(1, 5):
+                with self.subTest(model=name, seed=seed):
+                    self.assert_the_same(self.with_delays(archive, str(seed)), plain)
+
+    def test_streams_that_do_not_wait_for_each_other_are_seen(self):
+        if int(GPUS) < 2:
+            self.skipTest("needs two GPUs")
+        archive = model("mace_rand_f64")
+        plain = self.numbers(archive, 2)
+        with self.assertRaises((AssertionError, RunFailed)):
+            for seed in range(1, 5):
+                self.assert_the_same(self.with_delays(archive, f"{seed},unordered"), plain)
+
     def test_more_ranks_than_gpus(self):
         archive = model("toy_index_add")
         alone = self.numbers(archive, 1)
