@@ -2,6 +2,7 @@
 #include "kernels/pair_potentials.hpp"
 
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
 
 #include <utility>
 
@@ -49,7 +50,7 @@ bool fits_kernel(const at::Tensor& vectors, const at::Tensor& index, const at::T
         return false;
     for (const auto* other : {&index, &species, &table})
         if (other->device() != vectors.device()) return false;
-    return !at::GradMode::is_enabled() || !(vectors.requires_grad() || table.requires_grad());
+    return !c10::GradMode::is_enabled() || !(vectors.requires_grad() || table.requires_grad());
 }
 
 /// `radial(parameters, r)`; the last two parameters are cutoff and offset.
