@@ -81,8 +81,8 @@ PairSums pair_sums(const char* name, PairForm form, const at::Tensor& vectors,
 PairSums lj_energy_forces_virial(const at::Tensor& edge_vectors, const at::Tensor& edge_index,
                                  const at::Tensor& species, const at::Tensor& table) {
     return pair_sums(
-        "lj_energy_forces_virial", PairForm::LennardJones, edge_vectors, edge_index, species, table, 4,
-        [](const at::Tensor& p, const at::Tensor& r) -> Radial {
+        "lj_energy_forces_virial", PairForm::LennardJones, edge_vectors, edge_index, species, table,
+        4, [](const at::Tensor& p, const at::Tensor& r) -> Radial {
             const auto inverse = 1.0 / r.square();
             const auto x = p.select(0, 1).square() * inverse;
             const auto six = x * x * x;
@@ -94,7 +94,8 @@ PairSums lj_energy_forces_virial(const at::Tensor& edge_vectors, const at::Tenso
 PairSums buckingham_energy_forces_virial(const at::Tensor& edge_vectors,
                                          const at::Tensor& edge_index, const at::Tensor& species,
                                          const at::Tensor& table) {
-    return pair_sums("buckingham_energy_forces_virial", PairForm::Buckingham, edge_vectors, edge_index, species, table, 5,
+    return pair_sums("buckingham_energy_forces_virial", PairForm::Buckingham, edge_vectors,
+                     edge_index, species, table, 5,
                      [](const at::Tensor& p, const at::Tensor& r) -> Radial {
                          const auto repulsion = p.select(0, 0) * (-r / p.select(0, 1)).exp();
                          const auto inverse = 1.0 / r.square();
@@ -106,8 +107,8 @@ PairSums buckingham_energy_forces_virial(const at::Tensor& edge_vectors,
 
 PairSums morse_energy_forces_virial(const at::Tensor& edge_vectors, const at::Tensor& edge_index,
                                     const at::Tensor& species, const at::Tensor& table) {
-    return pair_sums("morse_energy_forces_virial", PairForm::Morse, edge_vectors, edge_index, species, table, 5,
-                     [](const at::Tensor& p, const at::Tensor& r) -> Radial {
+    return pair_sums("morse_energy_forces_virial", PairForm::Morse, edge_vectors, edge_index,
+                     species, table, 5, [](const at::Tensor& p, const at::Tensor& r) -> Radial {
                          const auto decay = (p.select(0, 1) * (p.select(0, 2) - r)).exp();
                          return {p.select(0, 0) * decay * (decay - 2.0),
                                  2.0 * p.select(0, 0) * p.select(0, 1) * decay * (1.0 - decay) / r};

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Tests pair style nvalchemi/kk on a GPU machine: every test case against the numbers of its package, on 1 and 2 ranks
-# (which share a GPU where there is one), and what unittest/gpu/test_tensor_product.py, unittest/mpi/test_kokkos.py and
+# (which share a GPU where there is one), and what unittest/gpu/test_*.py, unittest/mpi/test_kokkos.py and
 # test_kokkos_gpu.py say besides.
 #
 #   bash unittest/gpu/run.sh [CMake arguments...]
@@ -101,8 +101,11 @@ run_kokkos_tests() {
 }
 
 run_operator_tests() {
-    NVALCHEMI_KERNELS_LIBRARY="$(dirname "${NVALCHEMI_PLUGIN}")/libnvalchemi_kernels.so" \
-        "${NVALCHEMI_PYTHON}" "${NVALCHEMI_REPO}/unittest/gpu/test_tensor_product.py" || failures=$((failures + 1))
+    local program
+    for program in "${NVALCHEMI_REPO}"/unittest/gpu/test_*.py; do
+        NVALCHEMI_KERNELS_LIBRARY="$(dirname "${NVALCHEMI_PLUGIN}")/libnvalchemi_kernels.so" \
+            "${NVALCHEMI_PYTHON}" "${program}" || failures=$((failures + 1))
+    done
 }
 
 measure() {
