@@ -112,8 +112,8 @@ __global__ void spin(long long cycles)
 
 /* ----------------------------------------------------------------------
    For tests of the order of streams. NVALCHEMI_GPU_DELAYS=SEED lets streams
-   that go on side by side stand still for up to about half a millisecond,
-   at random. SEED,unordered also leaves out that one waits for the other.
+   that go on side by side stand still for up to about two milliseconds, at
+   random. SEED,unordered also leaves out that one waits for the other.
 ------------------------------------------------------------------------- */
 
 class Delays {
@@ -130,7 +130,7 @@ class Delays {
   }
   void stand_still(cudaStream_t stream)
   {
-    spin<<<1, 1, 0, stream>>>(static_cast<long long>(random_() % 1000000));
+    spin<<<1, 1, 0, stream>>>(static_cast<long long>(random_() % 4000000));
     check(cudaGetLastError(), "spin");
   }
   bool unordered() const { return unordered_; }
