@@ -273,7 +273,7 @@ def d3_case(arguments, dtype):
     if dtype == torch.float32:
         model = model.float()
     cells = math.ceil(2 * cutoff / 5.64 + 1e-9)
-    system = System(ROCK_SALT, 5.64, cells, 2, cutoff, dtype, [kinds[k] for k in SALT_KINDS])
+    system = System(ROCK_SALT, 5.64, cells, 4, cutoff, dtype, [kinds[k] for k in SALT_KINDS])
 
     def ours(positions=None):
         vectors = system.vectors(positions).requires_grad_()
