@@ -69,14 +69,12 @@ NVALCHEMI_CODE_AND_TEXT(
             return (radii[species[i]] + radii[species[j]]) / r;
         }
 
-        NVALCHEMI_DEVICE T count(T ratio) const {
-            return T(1) / (T(1) + exp(steepness * (T(1) - ratio)));
-        }
+        NVALCHEMI_DEVICE T rest(T ratio) const { return exp(steepness * (T(1) - ratio)); }
 
         NVALCHEMI_DEVICE T value(T length, Index i, Index j) const {
             const T r = scale * length;
             if (r >= cutoff) return T(0);
-            return count(ratio(r, i, j)) * switched(r, cutoff);
+            return switched(r, cutoff) / (T(1) + rest(ratio(r, i, j)));
         }
 
         NVALCHEMI_DEVICE Slopes<T> slopes(T length, Index i, Index j) const {
@@ -84,9 +82,12 @@ NVALCHEMI_CODE_AND_TEXT(
             // a vector of no length has no direction
             if (r >= cutoff || r <= T(0)) return Slopes<T>{T(0), T(0), T(0)};
             const T x = ratio(r, i, j);
-            const T c = count(x);
-            const T of_count = c * (T(1) - c) * steepness * (-x / r);
-            const T slope = of_count * switched(r, cutoff) + c * switched_slope(r, cutoff);
+            const T e = rest(x);
+            const T count = T(1) / (T(1) + e);
+            // 1 - count without a difference of near numbers
+            const T lacks = e < T(1) ? e * count : T(1) - count;
+            const T of_count = count * lacks * steepness * (-x / r);
+            const T slope = of_count * switched(r, cutoff) + count * switched_slope(r, cutoff);
             return Slopes<T>{scale * slope / length, T(0), T(0)};
         }
     };
