@@ -17,7 +17,7 @@ struct DispersionCase {
     Tensor vectors, index, species;
     Tensor radii, c6, reference_cn, has_reference, r2r4, radius;
     std::vector<double> damping;
-    double counting = 16.0, steepness = 1.0, s6 = 0.9, s8 = 0.7;
+    double counting = 16.0, steepness = 4.0, s6 = 0.9, s8 = 0.7;
     double cn_cutoff = 8.0, cutoff = 12.0, bohr = 0.5;
 
     DispersionCase(std::int64_t rows, std::int64_t edges, std::vector<double> damping)
@@ -27,8 +27,9 @@ struct DispersionCase {
             return low + (high - low) * (0.5 + 0.5 * random_rows(shape).erf());
         };
         const Tensor directions = random_rows({edges, 3});
-        vectors = directions / directions.square().sum(1, true).sqrt() *
-                  numbers({edges, 1}, 0.45, 6.25);
+        Tensor lengths = numbers({edges, 1}, 0.45, 6.25);
+        lengths.slice(0, 0, 1).fill_(2.1);  // a single edge counts for something
+        vectors = directions / directions.square().sum(1, true).sqrt() * lengths;
         index = (random_rows({2, edges}).abs() * 1e6).to(at::kLong).remainder(rows - 1);
         species = at::arange(rows, at::kLong).remainder(kKinds);
         radii = numbers({kKinds}, 1.0, 3.0);
