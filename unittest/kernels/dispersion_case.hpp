@@ -17,7 +17,7 @@ struct DispersionCase {
     Tensor vectors, index, species;
     Tensor radii, c6, reference_cn, has_reference, r2r4, radius;
     std::vector<double> damping;
-    double counting = 16.0, steepness = 4.0, s6 = 0.9, s8 = 0.7;
+    double counting = 16.0, steepness = 1.0, s6 = 0.9, s8 = 0.7;
     double cn_cutoff = 8.0, cutoff = 12.0, bohr = 0.5;
 
     DispersionCase(std::int64_t rows, std::int64_t edges, std::vector<double> damping)
