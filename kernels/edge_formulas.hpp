@@ -118,19 +118,20 @@ NVALCHEMI_CODE_AND_TEXT(
             }
             T value[kReferences];
             T sum = T(0);
-            T mean = T(0);
             for (int a = 0; a < kReferences; ++a) {
                 const T exponent = steepness * (least - difference[a] * difference[a]);
                 value[a] = has_reference[first + a] ? exp(exponent) : T(0);
                 sum += value[a];
-                mean += value[a] * difference[a];
             }
             const T norm = sum > T(0) ? T(1) / sum : T(0);
-            mean *= norm;
             for (int a = 0; a < kReferences; ++a) {
+                // of each pair alone, so that one system that outweighs all leaves no rounding
+                T apart = T(0);
+                for (int b = 0; b < kReferences; ++b)
+                    apart += norm * value[b] *
+                             (reference_coordination[first + b] - reference_coordination[first + a]);
                 const T own = norm * value[a];
-                const T slope = T(-2) * steepness * own * (difference[a] - mean);
-                weights[row * kReferences + a] = Weight<T>{own, slope};
+                weights[row * kReferences + a] = Weight<T>{own, T(-2) * steepness * own * apart};
             }
         }
     };

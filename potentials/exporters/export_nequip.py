@@ -23,7 +23,8 @@ try:
     from e3nn.util.jit import compile_mode
     from e3nn.util.jit import script as script_e3nn
     from evaluate import add_reference, reference_structure
-    from fused_convolution import FusedConvolution, add_option, fuse_convolutions, fused_spec
+    from fused_convolution import FusedConvolution, fuse_convolutions, fused_spec
+    from operators import add_fused_option
     from nequip.integrations.ase import NequIPCalculator
     from nequip.integrations.utils import basic_transforms
     from nequip_checkpoint import energy_network, load_model
@@ -146,7 +147,7 @@ def main(arguments=None, default_name="nequip"):
         help="NAME.ckpt or NAME.nequip.zip; loading it runs the code that it holds",
     )
     options.add_argument("--model", help="the model's name in a file that holds several")
-    add_option(options, default=False)
+    add_fused_option(options, "convolutions", default=False)
     options = options.parse_args(arguments)
     path = options.checkpoint
     refuse_to_overwrite(path, options.output)

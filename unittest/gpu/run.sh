@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Tests pair style nvalchemi/kk on a GPU machine: every test case against the numbers of its package, on 1 and 2 ranks
-# (which share a GPU where there is one), and what unittest/gpu/test_tensor_product.py, unittest/mpi/test_kokkos.py and
-# test_kokkos_gpu.py say besides.
+# (which share a GPU where there is one), and what test_tensor_product.py and test_edge_sums.py beside this file,
+# unittest/mpi/test_kokkos.py and test_kokkos_gpu.py say besides.
 #
 #   bash unittest/gpu/run.sh [CMake arguments...]
 #
@@ -101,8 +101,11 @@ run_kokkos_tests() {
 }
 
 run_operator_tests() {
-    NVALCHEMI_KERNELS_LIBRARY="$(dirname "${NVALCHEMI_PLUGIN}")/libnvalchemi_kernels.so" \
-        "${NVALCHEMI_PYTHON}" "${NVALCHEMI_REPO}/unittest/gpu/test_tensor_product.py" || failures=$((failures + 1))
+    local program
+    for program in test_tensor_product test_edge_sums; do
+        NVALCHEMI_KERNELS_LIBRARY="$(dirname "${NVALCHEMI_PLUGIN}")/libnvalchemi_kernels.so" \
+            "${NVALCHEMI_PYTHON}" "${NVALCHEMI_REPO}/unittest/gpu/${program}.py" || failures=$((failures + 1))
+    done
 }
 
 measure() {
