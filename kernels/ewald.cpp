@@ -28,8 +28,6 @@ void check_cell(const char* name, const at::Tensor& cell) {
                 ": got a cell of shape ", cell.sizes(), ", expected (3, 3)");
 }
 
-at::Tensor volume_of(const at::Tensor& cell) { return at::linalg_det(cell).abs(); }
-
 /// The largest m along each axis: k . h_a = 2 pi m_a, so that |m_a| <= k_max |h_a| / 2 pi.
 std::array<std::int64_t, 3> largest_wave_numbers(const at::Tensor& setup_cell, double k_max) {
     const auto lengths =
@@ -122,6 +120,11 @@ at::Tensor ewald_reciprocal_energies(const at::Tensor& positions, const at::Tens
     const auto total =
         factors.select(0, 0).select(0, largest[1]).select(0, largest[2]).select(0, 0);
     return 0.5 * charges * potential + self_and_background_energies(charges, cell, total, alpha);
+}
+
+at::Tensor volume_of(const at::Tensor& cell) {
+    const auto normal = at::linalg_cross(cell.select(0, 1), cell.select(0, 2));
+    return (cell.select(0, 0) * normal).sum().abs();
 }
 
 at::Tensor self_and_background_energies(const at::Tensor& charges, const at::Tensor& cell,

@@ -50,7 +50,11 @@ at::Tensor slab_moments(const at::Tensor& positions, const at::Tensor& charges);
 at::Tensor slab_energies(const at::Tensor& positions, const at::Tensor& charges,
                          const at::Tensor& cell, const at::Tensor& moments);
 
-/// What Ewald's and the mesh's sums share: of each row, the energy of a charge with its own
+/// What Ewald's and the mesh's sums share: the volume of a cell, a scalar. Not torch's determinant,
+/// whose gradient fails for float32 while the default precision is float64.
+at::Tensor volume_of(const at::Tensor& cell);
+
+/// What they share too: of each row, the energy of a charge with its own
 /// Gaussian and with the neutralising background of the `total` charge, a scalar.
 at::Tensor self_and_background_energies(const at::Tensor& charges, const at::Tensor& cell,
                                         const at::Tensor& total, double alpha);

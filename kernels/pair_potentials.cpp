@@ -2,8 +2,11 @@
 #include "kernels/pair_potentials.hpp"
 
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
 
 #include <utility>
+
+#include "kernels/pair_potentials_backend.hpp"
 
 namespace nvalchemi {
 
@@ -37,12 +40,28 @@ at::Tensor parameters_of_edges(const at::Tensor& index, const at::Tensor& specie
     return flat.index_select(1, of_edge);
 }
 
+/// Whether one kernel does it: nothing is to be differentiated, and all is where and what it reads.
+bool fits_kernel(const at::Tensor& vectors, const at::Tensor& index, const at::Tensor& species,
+                 const at::Tensor& table) {
+    const auto dtype = vectors.scalar_type();
+    if (!vectors.is_cuda() || (dtype != at::kDouble && dtype != at::kFloat)) return false;
+    if (table.scalar_type() != dtype || index.scalar_type() != at::kLong ||
+        species.scalar_type() != at::kLong)
+        return false;
+    for (const auto* other : {&index, &species, &table})
+        if (other->device() != vectors.device()) return false;
+    return !c10::GradMode::is_enabled() || !(vectors.requires_grad() || table.requires_grad());
+}
+
 /// `radial(parameters, r)`; the last two parameters are cutoff and offset.
 template <typename Function>
-PairSums pair_sums(const char* name, const at::Tensor& vectors, const at::Tensor& index,
-                   const at::Tensor& species, const at::Tensor& table, std::int64_t count,
-                   const Function& radial) {
+PairSums pair_sums(const char* name, PairForm form, const at::Tensor& vectors,
+                   const at::Tensor& index, const at::Tensor& species, const at::Tensor& table,
+                   std::int64_t count, const Function& radial) {
     check_shapes(name, vectors, index, species, table, count);
+    if (fits_kernel(vectors, index, species, table))
+        return pair_sums_on_gpu(form, vectors.contiguous(), index.contiguous(),
+                                species.contiguous(), table.contiguous());
     const auto parameters = parameters_of_edges(index, species, table);
     const auto r = vectors.square().sum(1).sqrt();
     const Radial pair = radial(parameters, r);
@@ -62,8 +81,8 @@ PairSums pair_sums(const char* name, const at::Tensor& vectors, const at::Tensor
 PairSums lj_energy_forces_virial(const at::Tensor& edge_vectors, const at::Tensor& edge_index,
                                  const at::Tensor& species, const at::Tensor& table) {
     return pair_sums(
-        "lj_energy_forces_virial", edge_vectors, edge_index, species, table, 4,
-        [](const at::Tensor& p, const at::Tensor& r) -> Radial {
+        "lj_energy_forces_virial", PairForm::LennardJones, edge_vectors, edge_index, species, table,
+        4, [](const at::Tensor& p, const at::Tensor& r) -> Radial {
             const auto inverse = 1.0 / r.square();
             const auto x = p.select(0, 1).square() * inverse;
             const auto six = x * x * x;
@@ -75,7 +94,8 @@ PairSums lj_energy_forces_virial(const at::Tensor& edge_vectors, const at::Tenso
 PairSums buckingham_energy_forces_virial(const at::Tensor& edge_vectors,
                                          const at::Tensor& edge_index, const at::Tensor& species,
                                          const at::Tensor& table) {
-    return pair_sums("buckingham_energy_forces_virial", edge_vectors, edge_index, species, table, 5,
+    return pair_sums("buckingham_energy_forces_virial", PairForm::Buckingham, edge_vectors,
+                     edge_index, species, table, 5,
                      [](const at::Tensor& p, const at::Tensor& r) -> Radial {
                          const auto repulsion = p.select(0, 0) * (-r / p.select(0, 1)).exp();
                          const auto inverse = 1.0 / r.square();
@@ -87,8 +107,8 @@ PairSums buckingham_energy_forces_virial(const at::Tensor& edge_vectors,
 
 PairSums morse_energy_forces_virial(const at::Tensor& edge_vectors, const at::Tensor& edge_index,
                                     const at::Tensor& species, const at::Tensor& table) {
-    return pair_sums("morse_energy_forces_virial", edge_vectors, edge_index, species, table, 5,
-                     [](const at::Tensor& p, const at::Tensor& r) -> Radial {
+    return pair_sums("morse_energy_forces_virial", PairForm::Morse, edge_vectors, edge_index,
+                     species, table, 5, [](const at::Tensor& p, const at::Tensor& r) -> Radial {
                          const auto decay = (p.select(0, 1) * (p.select(0, 2) - r)).exp();
                          return {p.select(0, 0) * decay * (decay - 2.0),
                                  2.0 * p.select(0, 0) * p.select(0, 1) * decay * (1.0 - decay) / r};

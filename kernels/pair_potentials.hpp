@@ -20,8 +20,9 @@ using PairSums = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 ///
 /// `edge_vectors` (edges, 3): x[sender] - x[receiver]; `edge_index` (2, edges): receivers, then
 /// senders; `species` (rows,); `table` (4, S, S) for S species: epsilon, sigma, cutoff, offset.
-/// Composed of torch's operators: any device, float32 or float64, differentiable. Throws c10::Error
-/// where shapes do not fit. Not collective.
+/// Any device, float32 or float64, differentiable. Composed of torch's operators, but for a CUDA
+/// device where nothing is to be differentiated: one kernel there, see pair_potentials_backend.hpp.
+/// Throws c10::Error where shapes do not fit. Not collective.
 PairSums lj_energy_forces_virial(const at::Tensor& edge_vectors, const at::Tensor& edge_index,
                                  const at::Tensor& species, const at::Tensor& table);
 

@@ -136,7 +136,7 @@ at::Tensor influence(const at::Tensor& cell, const std::array<std::int64_t, 3>& 
     counts.select(0, 0).select(0, 0).select(0, 0).fill_(false);
     const auto k2 = at::where(counts, square, 1.0);
     const auto weight =
-        (4 * pi) / at::linalg_det(cell).abs() * correction * (k2 / (-4 * alpha * alpha)).exp() / k2;
+        (4 * pi) / volume_of(cell) * correction * (k2 / (-4 * alpha * alpha)).exp() / k2;
     return at::where(counts, weight, 0.0);
 }
 

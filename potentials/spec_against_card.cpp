@@ -86,27 +86,46 @@ void check_output(const MLIPSpec& spec, const OutputSpec& output) {
                             "remove it)");
 }
 
-/// A sum that is asked for by a name that nothing has would not be made, without a word. Names of
-/// roles go: one spec serves models that give a stress and models that do not.
-void check_reduced_names(const ModelCard& card, const ReadOptions& reading) {
+bool names_something(const ModelCard& card, const std::string& name) {
+    return framework_role(name).has_value() ||
+           std::any_of(card.outputs.begin(), card.outputs.end(),
+                       [&](const auto& output) { return output.key == name; });
+}
+
+/// What to say of a name that nothing has. Names of roles go: one spec serves models that give a
+/// stress and models that do not.
+SpecError unknown_output(const ModelCard& card, const std::string& where, const std::string& name) {
     std::string keys, roles;
     for (const auto& output : card.outputs) keys += (keys.empty() ? "" : ", ") + output.key;
     for (const auto& [role, _] : framework_roles()) roles += (roles.empty() ? "" : ", ") + role;
-    for (const auto& name : card.distribution().all_reduce_outputs) {
-        const bool known = framework_role(name).has_value() ||
-                           std::any_of(card.outputs.begin(), card.outputs.end(),
-                                       [&](const auto& output) { return output.key == name; });
-        if (known) continue;
-        const SpecError problem(
-            DOCUMENT, "/all_reduce_outputs",
+    return {DOCUMENT, "/" + where,
             "got " + in_quotes(name) +
                 ", which is no output of the model, expected one of its keys (" + keys +
-                ") or a name of a role (" + roles +
-                "); correct it, or remove it from all_reduce_outputs");
+                ") or a name of a role (" + roles + "); correct it, or remove it from " + where};
+}
+
+void warn(const ReadOptions& reading, const SpecError& problem) {
+    if (reading.warnings)
+        reading.warnings->push_back(std::string(problem.what()) + ": it is ignored");
+}
+
+/// A sum that is asked for by a name that nothing has would not be made, without a word. The other
+/// names change no number: the card says of its outputs what they say.
+void check_names(const ModelCard& card, const ReadOptions& reading) {
+    const auto& spec = card.distribution();
+    for (const auto& name : spec.all_reduce_outputs) {
+        if (names_something(card, name)) continue;
+        const auto problem = unknown_output(card, "all_reduce_outputs", name);
         if (!reading.lenient) throw problem;
-        if (reading.warnings)
-            reading.warnings->push_back(std::string(problem.what()) + ": it is ignored");
+        warn(reading, problem);
     }
+    for (const auto& name : spec.owned_only_outputs)
+        if (!names_something(card, name))
+            warn(reading, unknown_output(card, "owned_only_outputs", name));
+    for (const auto& [name, _] : spec.output_kinds)
+        if (!names_something(card, name)) warn(reading, unknown_output(card, "output_kinds", name));
+    if (spec.node_energy_key && !names_something(card, *spec.node_energy_key))
+        warn(reading, unknown_output(card, "node_energy_key", *spec.node_energy_key));
 }
 
 void check_node_energy(const ModelCard& card, const std::optional<std::string>& key) {
@@ -148,7 +167,7 @@ bool mean_output(const std::set<std::string>& names, const OutputSpec& output) {
 void check_spec_against_card(const ModelCard& card, const ReadOptions& reading) {
     const auto& spec = card.distribution();
     check_policy(card);
-    check_reduced_names(card, reading);
+    check_names(card, reading);
     for (const auto& output : card.outputs) check_output(spec, output);
     check_node_energy(card, spec.node_energy_key);
     check_strategy(card);

@@ -11,7 +11,8 @@ namespace nvalchemi {
 
 /// Compare the card's distribution spec with what the card says of the model: outputs and their
 /// kinds, who differentiates, and whether the policy can be run. Throws SpecError naming both.
-/// Lenient `reading` makes a warning of a name in all_reduce_outputs that nothing has.
+/// A name of an output that nothing has is a warning of `reading`, but in all_reduce_outputs, where
+/// it is one only if `reading` is lenient.
 void check_spec_against_card(const ModelCard& card, const ReadOptions& reading = {});
 
 /// Whether a name in a spec means this output. "energy", "forces", "stress", "virial",

@@ -88,6 +88,19 @@ Found policy_not_supported(const ModelCard&, const AttemptEvidence& e) {
                            })});
 }
 
+Found unknown_output(const ModelCard&, const AttemptEvidence& e) {
+    if (!says(e, "/all_reduce_outputs") || !says(e, "which is no output of the model")) return {};
+    std::vector<MLIPSpec> edits;
+    for (const auto& name : e.attempt.spec.all_reduce_outputs)
+        if (says(e, "got \"" + name + "\""))
+            edits.push_back(
+                edited(e.attempt.spec, [&](MLIPSpec& s) { s.all_reduce_outputs.erase(name); }));
+    return refusal_finding(0.98, e,
+                           "Write the name as the model card has it, or remove it from "
+                           "all_reduce_outputs.",
+                           std::move(edits));
+}
+
 Found double_reduction(const ModelCard&, const AttemptEvidence& e) {
     if (!says(e, "/all_reduce_outputs")) return {};
     std::vector<MLIPSpec> edits;
@@ -97,8 +110,7 @@ Found double_reduction(const ModelCard&, const AttemptEvidence& e) {
                 edited(e.attempt.spec, [&](MLIPSpec& s) { s.all_reduce_outputs.erase(name); }));
     return refusal_finding(
         0.97, e,
-        "Remove the output from all_reduce_outputs: it is summed over ranks already, has rows, or "
-        "is none of the model's.",
+        "Remove the output from all_reduce_outputs: it is summed over ranks already, or has rows.",
         std::move(edits));
 }
 
@@ -282,6 +294,7 @@ const std::vector<DiagnosisRule>& refusal_rules() {
         {"reductions_forbidden", reductions_forbidden},
         {"policy_not_supported", policy_not_supported},
         {"geometry_not_replicated", geometry_not_replicated},
+        {"unknown_output", unknown_output},
         {"double_reduction", double_reduction},
         {"output_kind", output_kind},
         {"force_strategy", force_strategy},

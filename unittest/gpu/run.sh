@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Tests pair style nvalchemi/kk on a GPU machine: every test case against the numbers of its package, on 1 and 2 ranks
-# (which share a GPU where there is one), and what test_tensor_product.py and test_edge_sums.py beside this file,
-# unittest/mpi/test_kokkos.py and test_kokkos_gpu.py say besides.
+# (which share a GPU where there is one), and what unittest/gpu/test_*.py, unittest/mpi/test_kokkos.py and
+# test_kokkos_gpu.py say besides.
 #
 #   bash unittest/gpu/run.sh [CMake arguments...]
 #
@@ -65,6 +65,19 @@ check_case() {
     [ "${verdict}" = DIFFERENT ] || echo "${output}" | tail -n 5
 }
 
+# start_case ARCHIVE CASE RANKS PACKAGE: once one of `jobs` places is free; its lines come in one piece.
+start_case() {
+    while [ "$(jobs -rp | wc -l)" -ge "${jobs}" ]; do wait -n || true; done
+    local name
+    name=$(mktemp -p "${results}")
+    {
+        failures=0
+        check_case "$@" >"${name}"
+        [ "${failures}" = 0 ] || echo 1 >"${name}.failures"
+        cat "${name}"
+    } &
+}
+
 # The case of an archive is that of the longest name that its own name begins with.
 case_of() {
     local archive=$1 crystal=$2 stem file best=""
@@ -77,19 +90,24 @@ case_of() {
     echo "$(dirname "${archive}")/${best}_${crystal}.json"
 }
 
+# Several at once: each is short and leaves the GPU idle most of the time.
 run_cases() {
     local models=${NVALCHEMI_FIXTURES:-${NVALCHEMI_REPO}/../shared/fixtures}/models archive crystal ranks
     [ -d "${models}" ] || nvalchemi_fail "${models} does not exist" "Set NVALCHEMI_FIXTURES to a folder with models/*.pt."
-    failures=0
+    local jobs=${NVALCHEMI_JOBS:-$(($(nproc) / 4 + 1))} results
+    results=$(mktemp -d)
     for archive in "${models}"/*.pt; do
         for crystal in nacl64 si64; do
             [ -f "$(case_of "${archive}" "${crystal}")" ] || continue
             for ranks in 1 2; do
-                check_case "${archive}" "$(case_of "${archive}" "${crystal}")" "${ranks}" "newton off neigh full"
+                start_case "${archive}" "$(case_of "${archive}" "${crystal}")" "${ranks}" "newton off neigh full"
             done
-            check_case "${archive}" "$(case_of "${archive}" "${crystal}")" 2 "newton on neigh half"
+            start_case "${archive}" "$(case_of "${archive}" "${crystal}")" 2 "newton on neigh half"
         done
     done
+    wait
+    failures=$(find "${results}" -name '*.failures' | wc -l)
+    rm -r "${results}"
     nvalchemi_say "cases: ${failures} failed"
 }
 
@@ -102,9 +120,9 @@ run_kokkos_tests() {
 
 run_operator_tests() {
     local program
-    for program in test_tensor_product test_edge_sums; do
+    for program in "${NVALCHEMI_REPO}"/unittest/gpu/test_*.py; do
         NVALCHEMI_KERNELS_LIBRARY="$(dirname "${NVALCHEMI_PLUGIN}")/libnvalchemi_kernels.so" \
-            "${NVALCHEMI_PYTHON}" "${NVALCHEMI_REPO}/unittest/gpu/${program}.py" || failures=$((failures + 1))
+            "${NVALCHEMI_PYTHON}" "${program}" || failures=$((failures + 1))
     done
 }
 

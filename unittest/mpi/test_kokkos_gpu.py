@@ -136,6 +136,55 @@ class Transports(KokkosTest):
                     self.numbers(archive, 2, "nccl"), self.numbers(archive, 2, "mpi")
                 )
 
+    def forces_after_steps(self, archive, delays=None, overlap="yes"):
+        """(atoms, 3) after 5 steps on 2 GPUs; `delays`: see doc/developer.rst."""
+        if delays is not None:
+            os.environ["NVALCHEMI_GPU_DELAYS"] = delays
+            self.addCleanup(os.environ.pop, "NVALCHEMI_GPU_DELAYS", None)
+        words = f"overlap {overlap} graphs no"
+        lines = [
+            "velocity all create 900 4711 loop geom",
+            "fix move all nve",
+            "dump out all custom 5 out.dump id fx fy fz",
+            "dump_modify out sort id format float %.17g",
+            "run 5",
+        ]
+        settings = self.kokkos_settings(archive, 2, pair_arguments=words)
+        try:
+            self.kokkos_run(self.crystal, settings, lines)
+        finally:
+            os.environ.pop("NVALCHEMI_GPU_DELAYS", None)
+        return vectors(self.snapshots("out.dump")[-1], "fx fy fz")
+
+    def test_streams_that_stand_still_at_random(self):
+        if int(GPUS) < 2:
+            self.skipTest("needs two GPUs")
+        for name in ("toy_index_add", "mace_rand_f64"):
+            archive = model(name)
+            plain = self.forces_after_steps(archive, overlap="no")
+            for seed in range(1, 5):
+                with self.subTest(model=name, seed=seed):
+                    found = self.forces_after_steps(archive, str(seed))
+                    # rounding, of sums without an order, after 5 steps
+                    self.assert_close(found, plain, 1e-11)
+
+    def test_streams_that_do_not_wait_for_each_other_are_seen(self):
+        if int(GPUS) < 2:
+            self.skipTest("needs two GPUs")
+        archive = model("toy_index_add")
+        plain = self.forces_after_steps(archive, overlap="no")
+        with self.assertRaises((AssertionError, RunFailed)):
+            for seed in range(1, 5):
+                found = self.forces_after_steps(archive, f"{seed},unordered")
+                self.assert_close(found, plain, 1e-11)
+
+    def test_launches_that_wait_for_their_end(self):
+        archive = model("toy_index_add")
+        plain = self.numbers(archive, 2)
+        os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
+        self.addCleanup(os.environ.pop, "CUDA_LAUNCH_BLOCKING", None)
+        self.assert_the_same(self.numbers(archive, 2), plain)
+
     def test_more_ranks_than_gpus(self):
         archive = model("toy_index_add")
         alone = self.numbers(archive, 1)

@@ -287,7 +287,7 @@ std::vector<Fault> wrong_policies() {
         {"an output reduced that the model has not",
          scripted(kLayer, "", R"(, "all_reduce_outputs": ["bond"])"),
          2,
-         {"double_reduction"},
+         {"unknown_output"},
          true},
         {"wrong force strategy",
          scripted(kLayer, "", R"(, "compile": {"force_strategy": "model_internal"})"),
