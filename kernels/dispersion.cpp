@@ -112,7 +112,8 @@ struct Dispersion {
         const auto rows = given.species.size(0);
         check_shape(kEnergy, "coordination_numbers", given.coordination_numbers, {rows});
         TORCH_CHECK(numbers.damping.empty() || numbers.damping.size() == 4, kEnergy, ": got ",
-                    numbers.damping.size(), " numbers of the damping, expected none "
+                    numbers.damping.size(),
+                    " numbers of the damping, expected none "
                     "(Becke-Johnson) or scale6, scale8, shift, alpha (zero damping)");
         edges = contiguous_edges(kEnergy, given.edge_vectors, given.edge_index, rows);
         const auto& like = given.edge_vectors;
@@ -141,19 +142,21 @@ struct Dispersion {
 
     template <typename T>
     void fill() const {
-        fill_weights(
-            ReferenceWeights<T>{
-                pointer<Index>(tensors.species), pointer<T>(tensors.coordination_numbers),
-                pointer<T>(tensors.reference_cn), pointer<bool>(tensors.has_reference),
-                static_cast<Weight<T>*>(weights.mutable_data_ptr()),
-                static_cast<T>(numbers.steepness)},
-            tensors.species.size(0), weights);
+        fill_weights(ReferenceWeights<T>{pointer<Index>(tensors.species),
+                                         pointer<T>(tensors.coordination_numbers),
+                                         pointer<T>(tensors.reference_cn),
+                                         pointer<bool>(tensors.has_reference),
+                                         static_cast<Weight<T>*>(weights.mutable_data_ptr()),
+                                         static_cast<T>(numbers.steepness)},
+                     tensors.species.size(0), weights);
     }
 
     template <typename T>
     PairDispersion<T> formula() const {
         const auto& d = numbers.damping;
-        const auto of_damping = [&d](std::size_t n) { return static_cast<T>(d.empty() ? 0 : d[n]); };
+        const auto of_damping = [&d](std::size_t n) {
+            return static_cast<T>(d.empty() ? 0 : d[n]);
+        };
         return {pointer<Index>(tensors.species),
                 static_cast<const Weight<T>*>(weights.const_data_ptr()),
                 pointer<T>(tensors.c6),
@@ -277,17 +280,18 @@ at::Tensor differentiable_d3_coordination_numbers(const at::Tensor& edge_vectors
                                       bohr);
 }
 
-at::Tensor differentiable_d3_energies(
-    const at::Tensor& edge_vectors, const at::Tensor& edge_index, const at::Tensor& species,
-    const at::Tensor& coordination_numbers, const at::Tensor& c6, const at::Tensor& reference_cn,
-    const at::Tensor& has_reference, const at::Tensor& r2r4, const at::Tensor& radius,
-    double steepness, double s6, double s8, at::ArrayRef<double> damping, double cutoff,
-    double bohr) {
-    return Energies::apply(
-        edge_vectors, coordination_numbers,
-        EnergyTensors{edge_vectors, edge_index, species, coordination_numbers, c6, reference_cn,
-                      has_reference, r2r4, radius},
-        EnergyNumbers{steepness, s6, s8, damping.vec(), cutoff, bohr});
+at::Tensor differentiable_d3_energies(const at::Tensor& edge_vectors, const at::Tensor& edge_index,
+                                      const at::Tensor& species,
+                                      const at::Tensor& coordination_numbers, const at::Tensor& c6,
+                                      const at::Tensor& reference_cn,
+                                      const at::Tensor& has_reference, const at::Tensor& r2r4,
+                                      const at::Tensor& radius, double steepness, double s6,
+                                      double s8, at::ArrayRef<double> damping, double cutoff,
+                                      double bohr) {
+    return Energies::apply(edge_vectors, coordination_numbers,
+                           EnergyTensors{edge_vectors, edge_index, species, coordination_numbers,
+                                         c6, reference_cn, has_reference, r2r4, radius},
+                           EnergyNumbers{steepness, s6, s8, damping.vec(), cutoff, bohr});
 }
 
 }  // namespace nvalchemi

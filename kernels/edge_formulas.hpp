@@ -53,14 +53,16 @@ NVALCHEMI_CODE_AND_TEXT(
         return x * x * x * (T(10) + x * (T(6) * x - T(15)));
     }
 
-    template <typename T> NVALCHEMI_DEVICE T switched_slope(T r, T cutoff) {
+    template <typename T>
+    NVALCHEMI_DEVICE T switched_slope(T r, T cutoff) {
         const T x = cutoff - r;
         if (x >= T(1) || x <= T(0)) return T(0);
         return T(-30) * x * x * (T(1) - x) * (T(1) - x);
     }
 
     /// How much an edge's sender counts as a neighbour of its receiver; no number of rows enters.
-    template <typename T> struct CountedNeighbor {
+    template <typename T>
+    struct CountedNeighbor {
         const Index* species;
         const T* radii;
         T steepness, cutoff, scale;
@@ -128,8 +130,9 @@ NVALCHEMI_CODE_AND_TEXT(
                 // of each pair alone, so that one system that outweighs all leaves no rounding
                 T apart = T(0);
                 for (int b = 0; b < kReferences; ++b)
-                    apart += norm * value[b] *
-                             (reference_coordination[first + b] - reference_coordination[first + a]);
+                    apart +=
+                        norm * value[b] *
+                        (reference_coordination[first + b] - reference_coordination[first + a]);
                 const T own = norm * value[a];
                 weights[row * kReferences + a] = Weight<T>{own, T(-2) * steepness * own * apart};
             }
@@ -152,8 +155,7 @@ NVALCHEMI_CODE_AND_TEXT(
         NVALCHEMI_DEVICE Slopes<T> coefficient(Index i, Index j) const {
             const Weight<T>* first = weights + i * kReferences;
             const Weight<T>* second = weights + j * kReferences;
-            const T* table =
-                c6 + (species[i] * kinds + species[j]) * kReferences * kReferences;
+            const T* table = c6 + (species[i] * kinds + species[j]) * kReferences * kReferences;
             Weight<T> other[kReferences];
             for (int b = 0; b < kReferences; ++b) other[b] = second[b];
             Slopes<T> sum{T(0), T(0), T(0)};

@@ -157,9 +157,9 @@ void fill_weights(const ReferenceWeights<T>& weights, std::int64_t rows, const a
     for (Index row = 0; row < rows; ++row) weights(row);
 }
 
-#define NVALCHEMI_INSTANTIATE(Formula)                                                           \
-    template at::Tensor sum_of_edges(const EdgeTensors&, const Formula&, std::int64_t);          \
-    template EdgeSumGradients gradients_of_edges(const EdgeTensors&, const Formula&,             \
+#define NVALCHEMI_INSTANTIATE(Formula)                                                  \
+    template at::Tensor sum_of_edges(const EdgeTensors&, const Formula&, std::int64_t); \
+    template EdgeSumGradients gradients_of_edges(const EdgeTensors&, const Formula&,    \
                                                  const at::Tensor&, bool, bool);
 
 NVALCHEMI_INSTANTIATE(CountedNeighbor<float>)

@@ -15,8 +15,8 @@ constexpr int kEdgeSumThreads = 128, kEdgesOfAThread = 8;
 ///
 /// A warp walks through 32 * kEdgesOfAThread edges in their order, so that what belongs to an edge
 /// is read from memory in one piece. As long as all its edges have one receiver it adds in
-/// registers, else up to the end of each run of equal receivers; what it has goes to the row with an
-/// atomic operation. Edges in the order of their receivers, which the plugin's graphs have, are
+/// registers, else up to the end of each run of equal receivers; what it has goes to the row with
+/// an atomic operation. Edges in the order of their receivers, which the plugin's graphs have, are
 /// fast, and any other order is right.
 std::string edge_sums_source(const std::string& scalar);
 

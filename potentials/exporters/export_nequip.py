@@ -24,10 +24,10 @@ try:
     from e3nn.util.jit import script as script_e3nn
     from evaluate import add_reference, reference_structure
     from fused_convolution import FusedConvolution, fuse_convolutions, fused_spec
-    from operators import add_fused_option
     from nequip.integrations.ase import NequIPCalculator
     from nequip.integrations.utils import basic_transforms
     from nequip_checkpoint import energy_network, load_model
+    from operators import add_fused_option
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs the PyPI packages nequip==0.19.1 and "

@@ -140,7 +140,9 @@ class OnAGpu(unittest.TestCase):
         expected = case.results("cpu")
         for other in ({"steepness": 1.001}, {"alpha": 0.4001}):
             with self.subTest(**other):
-                self.assertGreater(largest_difference(case.results("cuda", **other), expected), 1e-6)
+                self.assertGreater(
+                    largest_difference(case.results("cuda", **other), expected), 1e-6
+                )
 
     def test_second_derivatives_of_ewald(self):
         case = Case(3000, "sorted", torch.float64)

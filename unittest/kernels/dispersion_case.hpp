@@ -44,9 +44,7 @@ struct DispersionCase {
         radius = numbers({kKinds, kKinds}, 2.0, 6.0);
     }
 
-    std::vector<Tensor*> reals() {
-        return {&vectors, &radii, &c6, &reference_cn, &r2r4, &radius};
-    }
+    std::vector<Tensor*> reals() { return {&vectors, &radii, &c6, &reference_cn, &r2r4, &radius}; }
 
     DispersionCase converted(at::ScalarType type) const {
         DispersionCase other = *this;
@@ -75,10 +73,9 @@ struct DispersionCase {
         register_operators();
         return c10::Dispatcher::singleton()
             .findSchemaOrThrow("nvalchemi_lmp::d3_energies", "")
-            .typed<Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                          const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                          const Tensor&, double, double, double, at::ArrayRef<double>, double,
-                          double)>()
+            .typed<Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                          const Tensor&, const Tensor&, const Tensor&, const Tensor&, double,
+                          double, double, at::ArrayRef<double>, double, double)>()
             .call(vectors, index, species, coordination, c6, reference_cn, has_reference, r2r4,
                   radius, steepness, s6, s8, damping, cutoff, bohr);
     }
@@ -108,14 +105,13 @@ struct DispersionCase {
 
     Tensor plain_energies(const Tensor& coordination) const {
         const Tensor r = lengths();
-        const Tensor difference =
-            coordination.unsqueeze(1) - reference_cn.index_select(0, species);
+        const Tensor difference = coordination.unsqueeze(1) - reference_cn.index_select(0, species);
         const Tensor weights =
             (-steepness * difference.square())
                 .masked_fill(has_reference.index_select(0, species).logical_not(), -1e20)
                 .softmax(1);
-        const Tensor c = at::einsum("ea,eab,eb->e",
-                                    {of_receivers(weights), of_pairs(c6), of_senders(weights)});
+        const Tensor c =
+            at::einsum("ea,eab,eb->e", {of_receivers(weights), of_pairs(c6), of_senders(weights)});
         const Tensor ratio = of_pairs(3.0 * r2r4.unsqueeze(1) * r2r4.unsqueeze(0));
         const Tensor pair_radius = of_pairs(radius);
         const auto damped = [&](int n) {

@@ -50,9 +50,9 @@ class D3 : public ::testing::TestWithParam<Setting> {
 };
 
 TEST_P(D3, GivesThePlainValuesAndGradientsInDoublePrecision) {
-    EXPECT_LT(largest_difference(values_and_gradients(given, false),
-                                 values_and_gradients(given, true)),
-              1e-12);
+    EXPECT_LT(
+        largest_difference(values_and_gradients(given, false), values_and_gradients(given, true)),
+        1e-12);
 }
 
 TEST_P(D3, IsAsPreciseAsItsNumbersInSinglePrecision) {
@@ -62,9 +62,8 @@ TEST_P(D3, IsAsPreciseAsItsNumbersInSinglePrecision) {
         EXPECT_EQ(tensor.scalar_type(), at::kFloat);
         tensor = tensor.to(at::kDouble);
     }
-    EXPECT_LT(
-        largest_difference(found, values_and_gradients(single.converted(at::kDouble), true)),
-        2e-5);
+    EXPECT_LT(largest_difference(found, values_and_gradients(single.converted(at::kDouble), true)),
+              2e-5);
 }
 
 TEST_P(D3, DiffersWithOneOtherNumber) {
@@ -95,9 +94,9 @@ TEST_P(D3, TakesTensorsWhoseNumbersDoNotLieInARow) {
                            &spread.has_reference})
         *tensor = tensor->t().contiguous().t();
 
-    EXPECT_EQ(largest_difference(values_and_gradients(spread, false),
-                                 values_and_gradients(given, false)),
-              0.0);
+    EXPECT_EQ(
+        largest_difference(values_and_gradients(spread, false), values_and_gradients(given, false)),
+        0.0);
 }
 
 TEST_P(D3, LeavesRowsWithoutEdgesAtZero) {
@@ -256,7 +255,9 @@ TEST(D3Refusal, OfTablesAndNumbers) {
          "d3_energies: got has_reference of shape [5], expected [3, 5]"},
         {[](auto& c, auto&) { c.has_reference = c.has_reference.to(at::kDouble); },
          "d3_energies: got has_reference Double on cpu, expected Bool on cpu"},
-        {[](auto& c, auto&) { c.r2r4 = c.r2r4.view({3, 1}); },
+        {[](auto& c, auto&) {
+             c.r2r4 = c.r2r4.view({3, 1});
+         },
          "d3_energies: got r2r4 of shape [3, 1], expected [3]"},
         {[](auto& c, auto&) { c.radius = c.radius[0]; },
          "d3_energies: got radius of shape [3], expected [3, 3]"},
@@ -266,7 +267,9 @@ TEST(D3Refusal, OfTablesAndNumbers) {
          "d3_energies: got coordination_numbers of shape [3], expected [4]"},
         {[](auto&, auto& numbers) { numbers = numbers.to(at::kFloat); },
          "d3_energies: got coordination_numbers Float on cpu, expected Double on cpu"},
-        {[](auto& c, auto&) { c.damping = {1.0, 2.0}; },
+        {[](auto& c, auto&) {
+             c.damping = {1.0, 2.0};
+         },
          "d3_energies: got 2 numbers of the damping, expected none (Becke-Johnson) or scale6, "
          "scale8, shift, alpha (zero damping)"},
     };

@@ -36,8 +36,7 @@ Tensor plain(const Tensor& vectors, const Tensor& index, const Tensor& charges,
 struct Ions {
     explicit Ions(std::int64_t edges, at::ScalarType type = at::kDouble) {
         const Tensor x = random_rows({edges, 3});
-        vectors = (x / x.square().sum(1, true).sqrt() *
-                   (5.0 + 4.0 * random_rows({edges, 1}).erf()))
+        vectors = (x / x.square().sum(1, true).sqrt() * (5.0 + 4.0 * random_rows({edges, 1}).erf()))
                       .to(type);
         index = (random_rows({2, edges}).abs() * 1e6).to(at::kLong).remainder(6);
         charges = random_rows({7}, type);
@@ -54,9 +53,8 @@ Tensors derivatives(const Function& function, const Ions& ions, double alpha = k
     const Tensor factors = at::arange(7, ions.charges.options()).sin() + 0.2;
     const auto first = torch::autograd::grad({(value * factors).sum()}, {vectors, charges}, {},
                                              /*retain_graph=*/true);
-    const auto again =
-        torch::autograd::grad({(value * factors).sum()}, {vectors, charges}, {},
-                              /*retain_graph=*/true, /*create_graph=*/true);
+    const auto again = torch::autograd::grad({(value * factors).sum()}, {vectors, charges}, {},
+                                             /*retain_graph=*/true, /*create_graph=*/true);
     const Tensor of_gradients = again[0].sin().sum() + again[1].sin().sum();
     const auto second = torch::autograd::grad({of_gradients}, {vectors, charges});
     return {value.detach(), first[0], first[1], again[0].detach(), second[0], second[1]};

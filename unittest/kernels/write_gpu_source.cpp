@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // nvalchemi_write_gpu_source float|double: prints the CUDA C++ of the plan whose two lists, numbers
-// of paths and coefficients, are two lines of the input. With the word edge_sums behind, that of the
-// sums over edges.
+// of paths and coefficients, are two lines of the input. With the word edge_sums behind, that of
+// the sums over edges.
 #include <iostream>
 #include <sstream>
 #include <string>
