@@ -3,7 +3,6 @@
 // against the same from torch's own operators, and what is refused.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -30,19 +29,6 @@ const Setting kSettings[] = {
     {"one edge", 3, 1, {}},
     {"no edge", 3, 0, {}},
 };
-
-/// The largest difference, relative to the largest number of each tensor.
-double largest_difference(const Tensors& found, const Tensors& expected) {
-    double largest = 0;
-    for (std::size_t n = 0; n < expected.size(); ++n) {
-        EXPECT_EQ(found[n].sizes(), expected[n].sizes());
-        EXPECT_EQ(found[n].scalar_type(), expected[n].scalar_type());
-        if (expected[n].numel() == 0) continue;
-        const double scale = std::max(expected[n].abs().max().item<double>(), 1e-300);
-        largest = std::max(largest, (found[n] - expected[n]).abs().max().item<double>() / scale);
-    }
-    return largest;
-}
 
 class D3 : public ::testing::TestWithParam<Setting> {
   protected:

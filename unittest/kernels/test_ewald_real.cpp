@@ -3,7 +3,6 @@
 // against the same from torch's own operators, and what is refused.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 
 #include "unittest/kernels/rank_gradients.hpp"
@@ -58,18 +57,6 @@ Tensors derivatives(const Function& function, const Ions& ions, double alpha = k
     const Tensor of_gradients = again[0].sin().sum() + again[1].sin().sum();
     const auto second = torch::autograd::grad({of_gradients}, {vectors, charges});
     return {value.detach(), first[0], first[1], again[0].detach(), second[0], second[1]};
-}
-
-double largest_difference(const Tensors& found, const Tensors& expected) {
-    double largest = 0;
-    for (std::size_t n = 0; n < expected.size(); ++n) {
-        EXPECT_EQ(found[n].sizes(), expected[n].sizes());
-        EXPECT_EQ(found[n].scalar_type(), expected[n].scalar_type());
-        if (expected[n].numel() == 0) continue;
-        const double scale = std::max(expected[n].abs().max().item<double>(), 1e-300);
-        largest = std::max(largest, (found[n] - expected[n]).abs().max().item<double>() / scale);
-    }
-    return largest;
 }
 
 TEST(EwaldReal, GivesThePlainValuesAndDerivatives) {
