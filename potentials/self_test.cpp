@@ -18,22 +18,28 @@ namespace {
 
 /// What is compared, assembled over ranks: per atom and per edge of the whole structure.
 struct Assembled {
-    std::vector<double> energies, edge_gradients, forces;
+    std::vector<double> energies, edge_gradients, forces, positions;
     double virial[9] = {0};
     double virial_term = 0;  ///< the largest of its terms, which may cancel
 
     explicit Assembled(const SampleStructure& structure)
         : energies(structure.size()),
           edge_gradients(3 * structure.edges.size()),
-          forces(3 * structure.size()) {}
+          forces(3 * structure.size()),
+          positions(structure.positions) {}
 
     void add(const Evaluation& part, const RankPart& rank) {
         for (std::int64_t row = 0; row < rank.rows.owned; ++row)
             energies[rank.atom_of_row[row]] += part.atomic_energies[row];
         for (std::size_t k = 0; k < part.edge_gradients.size(); ++k)
             edge_gradients[3 * rank.edge_of_edge[k / 3] + k % 3] += part.edge_gradients[k];
-        for (std::size_t k = 0; k < part.row_forces.size(); ++k)
-            forces[3 * rank.atom_of_row[k / 3] + k % 3] += part.row_forces[k];
+        for (std::size_t k = 0; k < part.row_forces.size(); ++k) {
+            const auto atom = rank.atom_of_row[k / 3];
+            forces[3 * atom + k % 3] += part.row_forces[k];
+            for (int axis = 0; part.has_lattice_virial && axis < 3; ++axis)
+                virial_term = std::max(virial_term,
+                                       std::abs(positions[3 * atom + axis] * part.row_forces[k]));
+        }
         for (int k = 0; k < 9; ++k) {
             virial[k] += part.virial[k] + part.lattice_virial[k];
             virial_term =

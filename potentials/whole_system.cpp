@@ -109,6 +109,16 @@ void sum_edge_gradients(const EdgeList& edges, const std::vector<double>& gradie
     whole.virial_terms = std::sqrt(moment);
 }
 
+/// Sum of |x| |f| over rows: what cancels what the cell adds to a virial.
+double size_of_moments(const std::vector<double>& positions, const Evaluation& evaluation) {
+    double sum = 0;
+    for (std::size_t row = 0; 3 * row < evaluation.row_forces.size(); ++row) {
+        const double *x = &positions[3 * row], *f = &evaluation.row_forces[3 * row];
+        sum += std::hypot(x[0], x[1], x[2]) * std::hypot(f[0], f[1], f[2]);
+    }
+    return sum;
+}
+
 }  // namespace
 
 double WholeSystem::volume() const {
@@ -145,6 +155,9 @@ WholeEvaluation evaluate_with_edges(Session& session, const WholeSystem& system,
         evaluation.has_model_virial || session.card().forces == ForceSource::EdgeVectors;
     if (evaluation.has_model_virial) std::copy_n(evaluation.virial, 9, whole.virial);
     for (int k = 0; k < 9; ++k) whole.virial[k] += evaluation.lattice_virial[k];
+    if (evaluation.has_lattice_virial)
+        whole.virial_terms =
+            std::hypot(whole.virial_terms, size_of_moments(system.positions, evaluation));
     return whole;
 }
 

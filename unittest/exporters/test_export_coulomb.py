@@ -14,7 +14,9 @@ import coulomb
 import export_ewald
 import export_pme
 from card import read_archive
-from evaluate import check_reference
+from evaluate import check_reference, rattled_rocksalt
+from exported import Exported, tool
+from support import REPOSITORY
 
 OPS = torch.ops.nvalchemi_lmp
 CELL = torch.tensor([[5.0, 0.0, 0.0], [0.7, 6.0, 0.0], [-0.4, 0.9, 5.5]]).double()
@@ -196,6 +198,32 @@ class Exporters(unittest.TestCase):
             with self.assertRaises(ValueError) as refused:
                 export.main(["--output", self.path, *words])
             self.assertEqual(str(refused.exception), text)
+
+
+class SinglePrecision(Exported):
+    """Sums that cancel, while the default precision may be the other one."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        for dtype in ("float32", "float64"):
+            words = ["--charge", "Na", "1", "--charge", "Cl", "-1", "--dtype", dtype]
+            export_ewald.main(["--output", str(cls.archive("ewald", dtype)), *words])
+        atoms = rattled_rocksalt(("Na", "Cl"))
+        named = {key: np.asarray(atoms[key]).tolist() for key in ("positions", "cell", "pbc")}
+        cls.write_cases({"salt": {"symbols": list(atoms["symbols"]), **named}})
+
+    def test_parts_are_the_whole_up_to_rounding(self):
+        done = self.validate(self.archive("ewald", "float32"), "salt")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_composes_with_a_part_in_double_precision(self):
+        network = REPOSITORY / "examples" / "lammps" / "minimal" / "example_network.pt"
+        for other in (network, self.archive("ewald", "float64")):
+            words = (self.archive("ewald", "float32"), other, "-o", self.folder / "sum.pt")
+            done = tool("nvalchemi-compose", *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("2 models, 2 elements, cutoff 9 A, float64", done.stdout)
 
 
 if __name__ == "__main__":
