@@ -95,17 +95,33 @@ class GeneratedKernels(unittest.TestCase):
         self.assertNotIn("T(0) *", text)
 
 
-class EdgeSums(unittest.TestCase):
-    @staticmethod
-    def text(scalar):
-        words = [PROGRAM, scalar, "edge_sums"]
-        return subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout
+def source_of(what, scalar):
+    words = [PROGRAM, scalar, what]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout
 
+
+class PairSums(unittest.TestCase):
+    def test_compile_for_each_gpu_and_precision(self):
+        for form, scalar, architecture in (
+            ("lj", "double", "sm_80"),
+            ("lj", "float", "sm_90"),
+            ("buckingham", "double", "sm_90"),
+            ("morse", "float", "sm_80"),
+        ):
+            status, log, code = compile_text(source_of(form, scalar), architecture)
+
+            with self.subTest(form=form, scalar=scalar, architecture=architecture):
+                self.assertEqual(status, 0, log)
+                for kernel in (b"find_rows", b"pair_rows", b"pair_edges"):
+                    self.assertIn(b".text." + kernel, code)
+
+
+class EdgeSums(unittest.TestCase):
     def test_compile_for_each_gpu_and_precision(self):
         formulas = (b"counted_neighbor", b"pair_dispersion", b"screened_charges")
         kernels = [start + name for name in formulas for start in (b"sum_", b"gradients_")]
         for scalar, architecture in (("double", "sm_80"), ("float", "sm_90"), ("double", "sm_90")):
-            status, log, code = compile_text(self.text(scalar), architecture)
+            status, log, code = compile_text(source_of("edge_sums", scalar), architecture)
 
             with self.subTest(scalar=scalar, architecture=architecture):
                 self.assertEqual(status, 0, log)
@@ -113,7 +129,7 @@ class EdgeSums(unittest.TestCase):
                     self.assertIn(b".text." + kernel, code)
 
     def test_single_precision_computes_nothing_in_double_precision(self):
-        text = self.text("float")
+        text = source_of("edge_sums", "float")
 
         _, log, code = compile_text(text, "compute_90", "PTX")
         _, _, other = compile_text(text.replace("T(0.5)", "0.5"), "compute_90", "PTX")

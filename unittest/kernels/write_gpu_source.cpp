@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/edge_sums_source.hpp"
+#include "kernels/pair_potentials_source.hpp"
 #include "kernels/tensor_product_source.hpp"
 
 namespace {
@@ -26,7 +27,14 @@ std::vector<Number> read_line(std::istream& input) {
 
 int main(int count, char** arguments) {
     if (count > 2) {
-        std::cout << nvalchemi::edge_sums_source(arguments[1]);
+        using enum nvalchemi::PairForm;
+        const std::string what = arguments[2];
+        if (what == "edge_sums") {
+            std::cout << nvalchemi::edge_sums_source(arguments[1]);
+            return 0;
+        }
+        const auto form = what == "lj" ? LennardJones : what == "morse" ? Morse : Buckingham;
+        std::cout << nvalchemi::pair_sums_source(form, arguments[1]);
         return 0;
     }
     const auto paths = read_line<std::int64_t>(std::cin);
