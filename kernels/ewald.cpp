@@ -88,24 +88,6 @@ at::Tensor weights(const at::Tensor& cell, const at::Tensor& setup_cell,
 
 }  // namespace
 
-at::Tensor ewald_real_energies(const at::Tensor& edge_vectors, const at::Tensor& edge_index,
-                               const at::Tensor& charges, double alpha) {
-    TORCH_CHECK(edge_vectors.dim() == 2 && edge_vectors.size(1) == 3,
-                "ewald_real_energies: got edge_vectors of shape ", edge_vectors.sizes(),
-                ", expected (edges, 3)");
-    TORCH_CHECK(edge_index.dim() == 2 && edge_index.size(0) == 2 &&
-                    edge_index.size(1) == edge_vectors.size(0),
-                "ewald_real_energies: got edge_index of shape ", edge_index.sizes(),
-                ", expected (2, ", edge_vectors.size(0), ")");
-    TORCH_CHECK(charges.dim() == 1, "ewald_real_energies: got charges of shape ", charges.sizes(),
-                ", expected (rows)");
-    const auto receiver = edge_index.select(0, 0), sender = edge_index.select(0, 1);
-    const auto r = edge_vectors.square().sum(1).sqrt();
-    const auto pair = 0.5 * (alpha * r).erfc() / r * charges.index_select(0, receiver) *
-                      charges.index_select(0, sender);
-    return pair.new_zeros({charges.size(0)}).index_add(0, receiver, pair);
-}
-
 at::Tensor ewald_structure_factors(const at::Tensor& positions, const at::Tensor& charges,
                                    const at::Tensor& cell, const at::Tensor& setup_cell,
                                    double k_max) {

@@ -7,9 +7,9 @@
 namespace nvalchemi {
 
 /// Ewald's sum for point charges [1], in units of e^2/Angstrom: the caller multiplies by its
-/// Coulomb constant. Everything is composed of torch's operators: any device, float32 or float64,
-/// differentiable with respect to positions, charges, edge vectors and cell. Nothing is collective.
-/// Throws c10::Error where shapes do not fit.
+/// Coulomb constant. Everything but the sum in real space is composed of torch's operators: any
+/// device, float32 or float64, differentiable with respect to positions, charges, edge vectors and
+/// cell. Nothing is collective. Throws c10::Error where shapes do not fit.
 ///
 /// `positions` (rows, 3); `charges` (rows,); `cell` (3, 3), rows are lattice vectors; `setup_cell`
 /// (3, 3), the cell that wave vectors were chosen for; `alpha` in 1/Angstrom.
@@ -17,7 +17,10 @@ namespace nvalchemi {
 /// [1] M. P. Allen, D. J. Tildesley, Computer Simulation of Liquids, 2nd ed., Oxford 2017, ch. 6.
 
 /// Of each row, half of q_i q_j erfc(alpha r) / r for each of its edges: (rows,). Rows of owned
-/// atoms are complete, halo rows are zero.
+/// atoms are complete, halo rows are zero. Edges in any order, fastest in that of their receivers.
+/// One pass over the edges on the CPU and on CUDA, where its kernels are compiled when they are
+/// first needed and sums are in no fixed order. On the CPU also throws c10::Error for rows of
+/// edge_index that are none of `charges`.
 at::Tensor ewald_real_energies(const at::Tensor& edge_vectors, const at::Tensor& edge_index,
                                const at::Tensor& charges, double alpha);
 

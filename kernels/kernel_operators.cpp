@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/dispersion.hpp"
 #include "kernels/ewald.hpp"
 #include "kernels/pair_potentials.hpp"
 #include "kernels/particle_mesh.hpp"
@@ -30,6 +31,8 @@ const std::vector<std::string>& names() {
         "pme_spread",
         "pme_reciprocal_energies",
         "tensor_product_convolution",
+        "d3_coordination_numbers",
+        "d3_energies",
     };
     return all;
 }
@@ -70,15 +73,28 @@ void define_kernel_operators(torch::Library& library) {
            "(Tensor positions, Tensor charges, Tensor cell, Tensor mesh, float alpha, int order)"
            " -> Tensor",
            &pme_reciprocal_energies);
-    library.def(torch::schema(
-        "tensor_product_convolution(Tensor x, Tensor filter, Tensor weights, Tensor edge_index,"
-        " int[] paths, float[] coefficients) -> Tensor"));
-    library.impl(
-        "tensor_product_convolution",
-        torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &tensor_product_convolution));
-    library.impl(
-        "tensor_product_convolution",
-        torch::dispatch(c10::DispatchKey::Autograd, &differentiable_tensor_product_convolution));
+    // With gradients of their own.
+    const auto define_fused = [&library](const std::string& name, const std::string& arguments,
+                                         auto* function, auto* differentiable) {
+        library.def(torch::schema((name + arguments).c_str()));
+        library.impl(name.c_str(),
+                     torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, function));
+        library.impl(name.c_str(), torch::dispatch(c10::DispatchKey::Autograd, differentiable));
+    };
+    define_fused("tensor_product_convolution",
+                 "(Tensor x, Tensor filter, Tensor weights, Tensor edge_index, int[] paths,"
+                 " float[] coefficients) -> Tensor",
+                 &tensor_product_convolution, &differentiable_tensor_product_convolution);
+    define_fused("d3_coordination_numbers",
+                 "(Tensor edge_vectors, Tensor edge_index, Tensor species, Tensor radii,"
+                 " float steepness, float cutoff, float bohr) -> Tensor",
+                 &d3_coordination_numbers, &differentiable_d3_coordination_numbers);
+    define_fused("d3_energies",
+                 "(Tensor edge_vectors, Tensor edge_index, Tensor species,"
+                 " Tensor coordination_numbers, Tensor c6, Tensor reference_cn,"
+                 " Tensor has_reference, Tensor r2r4, Tensor radius, float steepness, float s6,"
+                 " float s8, float[] damping, float cutoff, float bohr) -> Tensor",
+                 &d3_energies, &differentiable_d3_energies);
 }
 
 bool is_kernel_operator(const std::string& name) {

@@ -2,13 +2,10 @@
 #ifndef NVALCHEMI_KERNELS_PAIR_POTENTIALS_BACKEND_HPP
 #define NVALCHEMI_KERNELS_PAIR_POTENTIALS_BACKEND_HPP
 
-#include <string>
-
 #include "kernels/pair_potentials.hpp"
+#include "kernels/pair_potentials_source.hpp"
 
 namespace nvalchemi {
-
-enum class PairForm { LennardJones, Buckingham, Morse };
 
 /// The sums of pair_potentials.hpp by one kernel on a CUDA device, without gradients; arguments are
 /// checked and contiguous, edges in any order. Where they are in the order of receivers, as the
@@ -17,9 +14,6 @@ enum class PairForm { LennardJones, Buckingham, Morse };
 PairSums pair_sums_on_gpu(PairForm form, const at::Tensor& edge_vectors,
                           const at::Tensor& edge_index, const at::Tensor& species,
                           const at::Tensor& table);
-
-/// Its CUDA C++ for `scalar` "float" or "double".
-std::string pair_sums_source(PairForm form, const std::string& scalar);
 
 }  // namespace nvalchemi
 

@@ -11,6 +11,7 @@ In bohr and Hartree inside; edge vectors in Angstrom, energies in eV outside.
 """
 
 import torch
+from operators import load_operators
 from torch import Tensor, nn
 
 
@@ -22,10 +23,15 @@ def switch(r: Tensor, cutoff: float) -> Tensor:
 
 
 class RationalDamping(nn.Module):
-    """1 / (r^n + (a1 sqrt(C8/C6) + a2)^n) for n = 6 and 8: Becke-Johnson."""
+    """1 / (r^n + (a1 sqrt(C8/C6) + a2)^n) for n = 6 and 8: Becke-Johnson.
+
+    `numbers` of each damping are those that the operator d3_energies takes."""
+
+    numbers: list[float]
 
     def __init__(self, r2r4: Tensor, a1: float, a2: float):
         super().__init__()
+        self.numbers = []
         # C8/C6 of a pair is 3 <r2r4> <r2r4>, without its C6: (species, species), bohr
         self.register_buffer("radius", a1 * torch.sqrt(3.0 * r2r4[:, None] * r2r4) + a2)
 
@@ -40,10 +46,13 @@ class ZeroDamping(nn.Module):
     shift is 0 in the original form, and scale8 is 1 in the modified one of D. G. A. Smith et al.,
     J. Phys. Chem. Lett. 7, 2197 (2016)."""
 
+    numbers: list[float]
+
     def __init__(self, r0: Tensor, scale6: float, scale8: float, shift: float, alpha: float):
         super().__init__()
         self.register_buffer("radius", r0)  # (species, species), bohr
         self.scale6, self.scale8, self.shift, self.alpha = scale6, scale8, shift, alpha
+        self.numbers = [float(x) for x in (scale6, scale8, shift, alpha)]
 
     def forward(self, r: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
         radius = self.radius[first, second]
@@ -110,3 +119,52 @@ class DispersionD3(nn.Module):
         # each pair is two edges
         energies = none.index_add(0, receiver, 0.5 * self.hartree * pair)
         return {"atomic_energies": energies, "coordination_numbers": cn}
+
+
+class FusedDispersionD3(DispersionD3):
+    """The same by this package's operators, which keep no number of an edge in memory."""
+
+    operators = ("d3_coordination_numbers", "d3_energies")
+
+    def __init__(
+        self,
+        tables: dict[str, Tensor],
+        damping: nn.Module,
+        s6: float,
+        s8: float,
+        cutoff: float,
+        cn_cutoff: float,
+        bohr: float,
+        hartree: float,
+    ):
+        super().__init__(tables, damping, s6, s8, cutoff, cn_cutoff, bohr, hartree)
+        try:
+            load_operators()
+        except ImportError as error:
+            raise ImportError(
+                f"{error}; --no-fused exports without this package's operators"
+            ) from error
+
+    def forward(self, data: dict[str, Tensor]) -> dict[str, Tensor]:
+        vectors, edges, species = data["edge_vectors"], data["edge_index"], data["species"]
+        cn = torch.ops.nvalchemi_lmp.d3_coordination_numbers(
+            vectors, edges, species, self.rcov, self.count_steepness, self.cn_cutoff, self.bohr
+        )
+        energies = torch.ops.nvalchemi_lmp.d3_energies(
+            vectors,
+            edges,
+            species,
+            cn,
+            self.c6,
+            self.reference_cn,
+            self.has_reference,
+            self.r2r4,
+            self.damping.radius,
+            self.weight_steepness,
+            self.s6,
+            self.s8,
+            self.damping.numbers,
+            self.cutoff,
+            self.bohr,
+        )
+        return {"atomic_energies": self.hartree * energies, "coordination_numbers": cn}

@@ -8,10 +8,8 @@ pair_style hybrid/overlay, or in one archive with nvalchemi-compose.
 """
 
 import inspect
-import json
 import os
 import re
-from pathlib import Path
 
 try:
     import numpy as np
@@ -20,8 +18,9 @@ try:
     from ase.data import atomic_numbers, chemical_symbols
     from card import DTYPES, make_card
     from command_line import parser, run, write_and_check
-    from dispersion_d3 import DispersionD3, RationalDamping, ZeroDamping
+    from dispersion_d3 import DispersionD3, FusedDispersionD3, RationalDamping, ZeroDamping
     from evaluate import add_reference, evaluate, reference_structure
+    from operators import add_fused_option, operator_adapter, spec_from_preset
     from torch_dftd.functions.dftd3 import d3_autoang, d3_autoev, edisp
 except ImportError as missing:
     raise SystemExit(
@@ -30,7 +29,7 @@ except ImportError as missing:
     ) from missing
 
 DAMPINGS = ("bj", "bjm", "zero", "zerom")
-SPEC = Path(__file__).resolve().parents[2] / "spec" / "presets" / "SPEC_DFTD3_HALO.json"
+SPEC = "SPEC_DFTD3_HALO"
 
 
 def package_tables():
@@ -125,9 +124,9 @@ def damping_module(damping, parameters, tables, elements):
     return ZeroDamping(r0, first, scale8, shift, parameters["alp"])
 
 
-def dispersion(tables, elements, damping, parameters, cutoff, cn_cutoff):
+def dispersion(tables, elements, damping, parameters, cutoff, cn_cutoff, fused=True):
     """DispersionD3 in double precision."""
-    return DispersionD3(
+    return (FusedDispersionD3 if fused else DispersionD3)(
         element_tables(tables, elements),
         damping_module(damping, parameters, tables, elements),
         float(parameters["s6"]),
@@ -167,8 +166,9 @@ class PackageDispersion(torch.nn.Module):
         return {"atomic_energies": energies, "coordination_numbers": torch.zeros_like(energies)}
 
 
-def dispersion_card(name, elements, cutoff, dtype_name):
+def dispersion_card(name, elements, cutoff, dtype_name, fused=True):
     """The contract of the exported model."""
+    operators = FusedDispersionD3.operators if fused else ()
     per_row = {"kind": "per_node", "shape": "(rows)"}
     return make_card(
         name=name,
@@ -188,7 +188,7 @@ def dispersion_card(name, elements, cutoff, dtype_name):
         forces="edge_vectors",
         receiver_row=0,
         expected_exchanges=1,
-        spec=json.loads(SPEC.read_text()),
+        spec=spec_from_preset(SPEC, [operator_adapter(operator) for operator in operators]),
     )
 
 
@@ -214,6 +214,7 @@ def read_options(arguments):
     options.add_argument(
         "--elements", nargs="+", metavar="SYMBOL", help="elements to keep; default: all 94"
     )
+    add_fused_option(options, "sums over neighbours", default=True)
     options.add_argument(
         "--list", action="store_true", help="print the functionals of each damping, and end"
     )
@@ -232,14 +233,14 @@ def main(arguments=None):
     elements = chosen_elements(options.elements, tables)
     settings = (elements, options.damping, parameters, options.cutoff, options.cn_cutoff)
     name = re.sub(r"\W", "_", f"d3_{options.damping}_{options.functional}_{options.dtype}")
-    card = dispersion_card(name, elements, options.cutoff, options.dtype)
+    card = dispersion_card(name, elements, options.cutoff, options.dtype, options.fused)
     atoms = reference_structure(card["species"])
     dtype = DTYPES[options.dtype]
     in_dtype = {key: table.to(dtype) for key, table in tables.items()}
     numbers = evaluate(PackageDispersion(in_dtype, *settings), card, atoms)
     del numbers["energies"]  # the package has one energy for the system
     add_reference(card, atoms, numbers)
-    model = torch.jit.script(dispersion(tables, *settings).to(dtype))
+    model = torch.jit.script(dispersion(tables, *settings, options.fused).to(dtype))
     write_and_check(model, card, options.output)
 
 

@@ -29,7 +29,8 @@ try:
     from e3nn.util.jit import compile_mode
     from e3nn.util.jit import script as script_e3nn
     from evaluate import add_reference, default_precision, reference_structure
-    from fused_convolution import FusedConvolution, add_option, fuse_convolutions, fused_spec
+    from fused_convolution import FusedConvolution, fuse_convolutions, fused_spec
+    from operators import add_fused_option
 
     with contextlib.redirect_stdout(io.StringIO()):  # mace tells which GPU libraries are absent
         import mace.modules.blocks
@@ -200,7 +201,7 @@ def main(arguments=None):
     options.add_argument(
         "--head", help="the head of a model that has several; default: the one named Default"
     )
-    add_option(options, default=False)
+    add_fused_option(options, "convolutions", default=False)
     options = options.parse_args(arguments)
     path = options.checkpoint
     refuse_to_overwrite(path, options.output)

@@ -23,10 +23,11 @@ try:
     from e3nn.util.jit import compile_mode
     from e3nn.util.jit import script as script_e3nn
     from evaluate import add_reference, reference_structure
-    from fused_convolution import FusedConvolution, add_option, fuse_convolutions, fused_spec
+    from fused_convolution import FusedConvolution, fuse_convolutions, fused_spec
     from nequip.integrations.ase import NequIPCalculator
     from nequip.integrations.utils import basic_transforms
     from nequip_checkpoint import energy_network, load_model
+    from operators import add_fused_option
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs the PyPI packages nequip==0.19.1 and "
@@ -146,7 +147,7 @@ def main(arguments=None, default_name="nequip"):
         help="NAME.ckpt or NAME.nequip.zip; loading it runs the code that it holds",
     )
     options.add_argument("--model", help="the model's name in a file that holds several")
-    add_option(options, default=False)
+    add_fused_option(options, "convolutions", default=False)
     options = options.parse_args(arguments)
     path = options.checkpoint
     refuse_to_overwrite(path, options.output)

@@ -23,7 +23,8 @@ try:
     from e3nn.util.jit import compile_mode
     from e3nn.util.jit import script as script_e3nn
     from evaluate import add_reference, reference_structure
-    from fused_convolution import FusedConvolution, add_option, fuse_convolutions, fused_spec
+    from fused_convolution import FusedConvolution, fuse_convolutions, fused_spec
+    from operators import add_fused_option
     from sevenn.calculator import SevenNetCalculator
     from sevenn.nn.convolution import IrrepsConvolution
 except ImportError as missing:
@@ -197,7 +198,7 @@ def main(arguments=None):
     options.add_argument(
         "--modal", help="the fidelity, for a model trained on several (7net-mf-0: PBE or R2SCAN)"
     )
-    add_option(options, default=True)
+    add_fused_option(options, "convolutions", default=True)
     options = options.parse_args(arguments)
     dtype, modal = DTYPES[options.dtype], options.modal
     refuse_to_overwrite(options.model, options.output)

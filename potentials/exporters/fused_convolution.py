@@ -5,23 +5,11 @@ Needs e3nn. The operator is `nvalchemi_lmp::tensor_product_convolution`: the ten
 sender's features with the edge's filter, summed over the edges of each receiver.
 """
 
-import argparse
-
 import torch
 from e3nn.util.jit import compile_mode
 from operators import load_operators, operator_adapter, spec_from_preset
 
 OPERATOR = "tensor_product_convolution"
-
-
-def add_option(options, default):
-    """--fused and --no-fused of an exporter's command line."""
-    options.add_argument(
-        "--fused",
-        action=argparse.BooleanOptionalAction,
-        default=default,
-        help="convolutions by the package's own operator, which is faster and takes less memory",
-    )
 
 
 def fused_spec():

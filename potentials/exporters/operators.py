@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The package's own operators, `torch.ops.nvalchemi_lmp.*`, and specs that declare them."""
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -16,6 +17,16 @@ def load_operators():
         sys.path.append(str(REPOSITORY / "kernels" / "python"))
         import nvalchemi_lmp
     return nvalchemi_lmp.loaded_file()
+
+
+def add_fused_option(options, what, default):
+    """--fused and --no-fused of an exporter's command line."""
+    options.add_argument(
+        "--fused",
+        action=argparse.BooleanOptionalAction,
+        default=default,
+        help=f"{what} by the package's own operators, faster and in less memory",
+    )
 
 
 def operator_adapter(name, slice_owned=(), all_reduce_sum=()):

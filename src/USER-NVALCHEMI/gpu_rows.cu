@@ -8,14 +8,13 @@
 #include "gpu_rows.h"
 
 #include "nccl_library.h"
+#include "stream_delays.h"
 
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <stdexcept>
 #include <string>
 
@@ -103,42 +102,6 @@ bool is_aligned(const void *data)
 {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
 }
-
-__global__ void spin(long long cycles)
-{
-  const long long start = clock64();
-  while (clock64() - start < cycles) {}
-}
-
-/* ----------------------------------------------------------------------
-   For tests of the order of streams. NVALCHEMI_GPU_DELAYS=SEED lets streams
-   that go on side by side stand still for up to about two milliseconds, at
-   random. SEED,unordered also leaves out that one waits for the other.
-------------------------------------------------------------------------- */
-
-class Delays {
- public:
-  static std::unique_ptr<Delays> wanted()
-  {
-    const char *words = std::getenv("NVALCHEMI_GPU_DELAYS");
-    return words ? std::make_unique<Delays>(words) : nullptr;
-  }
-  explicit Delays(const std::string &words) :
-      random_(std::strtoul(words.c_str(), nullptr, 10)),
-      unordered_(words.find(",unordered") != std::string::npos)
-  {
-  }
-  void stand_still(cudaStream_t stream)
-  {
-    spin<<<1, 1, 0, stream>>>(static_cast<long long>(random_() % 4000000));
-    check(cudaGetLastError(), "spin");
-  }
-  bool unordered() const { return unordered_; }
-
- private:
-  std::mt19937 random_;
-  bool unordered_;
-};
 
 /* ---------------------------------------------------------------------- */
 
@@ -504,7 +467,7 @@ class CudaRows final : public GpuRows {
   cudaStream_t stream_ = nullptr, main_ = nullptr, side_ = nullptr;
   cudaEvent_t turn_ = nullptr;
   bool forked_ = false;
-  std::unique_ptr<Delays> delays_ = Delays::wanted();
+  std::unique_ptr<StreamDelays> delays_ = StreamDelays::wanted();
   GpuRowPlan plan_;
   NcclComm link_ = nullptr;
   DeviceBuffer send_rows_, own_rows_, sum_rows_, sum_offsets_, sum_sources_, device_rows_, unused_;

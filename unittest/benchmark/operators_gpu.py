@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -253,7 +254,11 @@ def ewald_case(accuracy):
         theirs["warp"] = seconds(direct, 7)
         theirs["warp, forces by autograd"] = seconds(by_autograd, 7)
         detail["k_vectors"] = k_vectors.shape[-2]
-        expect_close(ours()[1], COULOMB * direct()[1], 1e-6, "forces of Ewald's sum")
+        # either sum is as accurate as was asked for: they may choose other wave vectors
+        off = (ours()[1] - COULOMB * direct()[1]).abs().max().item()
+        if not off <= accuracy * COULOMB:
+            raise RuntimeError(f"forces of Ewald's sum: {off:g} eV/A apart, for {accuracy:g}")
+        detail["forces_apart"] = off
     name = f"ewald {accuracy:g}"
     row = {**system.sizes(), **detail, **compare(name, mine, theirs)}
     print(f"  real space of it: {1e3 * detail['real']:.3f} ms, {n} atoms")
@@ -354,6 +359,7 @@ def measure_lammps(arguments):
                 raise RuntimeError((run.stdout + run.stderr)[-2000:])
             loops = re.findall(r"Loop time of (\S+) on", run.stdout)
             pair = re.findall(r"^Pair +\| +(\S+)", run.stdout, re.MULTILINE)
+            split = re.findall(r"^  (graph|model|accumulate) +\| +\S+ \| +(\S+)", run.stdout, re.M)
             energy = re.findall(r"^ +0 +\S+ +(\S+)", run.stdout, re.MULTILINE)
             times[name] = float(loops[-1]) / 100
             found[f"{cells} {name}"] = {
@@ -361,6 +367,7 @@ def measure_lammps(arguments):
                 "seconds": times[name],
                 "pair": float(pair[-1]) / 100,
                 "energy_at_start": float(energy[0]),
+                **{part: float(taken) / 100 for part, taken in split[-3:]},
             }
         energies = [found[f"{cells} {name}"]["energy_at_start"] for name in times]
         if not math.isclose(*energies, rel_tol=1e-10):
@@ -368,7 +375,9 @@ def measure_lammps(arguments):
         compare(f"lammps, {4 * cells**3} atoms, a step", {"nvalchemi/kk": times["nvalchemi/kk"]},
                 {"lj/cut/kk": times["lj/cut/kk"]})  # fmt: skip
         for name in times:
-            print(f"  of which pair, {name}: {1e3 * found[f'{cells} {name}']['pair']:.3f} ms")
+            row = found[f"{cells} {name}"]
+            parts = {key: round(1e3 * value, 3) for key, value in row.items() if value < 1}
+            print(f"  {name}, in ms: {parts}")
         found[f"{cells} ratio"] = times["nvalchemi/kk"] / times["lj/cut/kk"]
     return found
 
@@ -391,6 +400,7 @@ def main():
         "--d3-damping", nargs=3, type=float, default=(0.4289, 4.4407, 0.7875), help="a1 a2 s8"
     )
     arguments = parser.parse_args()
+    warnings.simplefilter("ignore", DeprecationWarning)  # the other package's direct forces
     torch.ops.load_library(os.environ["NVALCHEMI_KERNELS_LIBRARY"])
     output, failed = Path(arguments.output), 0
     numbers = json.loads(output.read_text()) if output.exists() else {}

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import numpy as np
@@ -31,13 +32,15 @@ CUTOFF, CN_CUTOFF = 9.0, 7.0  # of the fixtures
 NACL = [11, 17]
 
 
-def models(functional="pbe", damping="bj", elements=NACL, cutoff=CUTOFF, cn_cutoff=CN_CUTOFF):
+def models(
+    functional="pbe", damping="bj", elements=NACL, cutoff=CUTOFF, cn_cutoff=CN_CUTOFF, fused=True
+):
     """(the exported model, the package's function, their card)."""
     tables = export_d3.package_tables()
     parameters = export_d3.damping_parameters(damping, functional, tz=False)
     settings = (tables, elements, damping, parameters, cutoff, cn_cutoff)
-    card = export_d3.dispersion_card("d3", elements, cutoff, "float64")
-    return export_d3.dispersion(*settings), export_d3.PackageDispersion(*settings), card
+    card = export_d3.dispersion_card("d3", elements, cutoff, "float64", fused)
+    return export_d3.dispersion(*settings, fused), export_d3.PackageDispersion(*settings), card
 
 
 def largest_differences(functional, damping, atoms, **options):
@@ -59,6 +62,13 @@ class AgainstThePackage(unittest.TestCase):
                     self.assertLess(max(found.values()), 1e-11, found)
                     seen += 1
         self.assertEqual(seen, 120)  # of torch-dftd 0.5.3: 56, 8, 48 and 8
+
+    def test_torchs_operators_as_well(self):
+        atoms = rattled_rocksalt()
+        for damping in export_d3.DAMPINGS:
+            with self.subTest(damping=damping):
+                found = largest_differences("pbe", damping, atoms, fused=False)
+                self.assertLess(max(found.values()), 1e-11, found)
 
     def test_every_element(self):
         rng = np.random.default_rng(5)
@@ -112,6 +122,66 @@ class AgainstThePackage(unittest.TestCase):
         self.assertGreater(abs(energy - sharp), 1e-4)
 
 
+class Fused(unittest.TestCase):
+    """The two operators against torch's, on edges in any order and all elements."""
+
+    @staticmethod
+    def inputs(seed=4, rows=95, edges=6000):
+        random = torch.Generator().manual_seed(seed)
+        directions = torch.randn(edges, 3, generator=random, dtype=torch.float64)
+        lengths = 1.2 + 9 * torch.rand(edges, 1, generator=random, dtype=torch.float64)
+        return {
+            "edge_vectors": directions / directions.norm(dim=1, keepdim=True) * lengths,
+            "edge_index": torch.randint(0, rows - 1, (2, edges), generator=random),
+            "species": torch.arange(rows) % 94,
+        }
+
+    def derivatives(self, damping, fused):
+        """Outputs, and the gradient of a sum of energies with factors at random."""
+        model = models(damping=damping, elements=list(range(1, 95)), fused=fused)[0]
+        data = self.inputs()
+        data["edge_vectors"].requires_grad_()
+        outputs = torch.jit.script(model)(data)
+        random = torch.Generator().manual_seed(6)
+        factors = torch.randn(95, generator=random, dtype=torch.float64)
+        total = (outputs["atomic_energies"] * factors).sum()
+        (gradient,) = torch.autograd.grad(total, data["edge_vectors"])
+        return [outputs["atomic_energies"], outputs["coordination_numbers"], gradient]
+
+    def test_equals_torchs_operators(self):
+        for damping in export_d3.DAMPINGS:
+            fused, plain = (self.derivatives(damping, fused) for fused in (True, False))
+            for found, expected in zip(fused, plain, strict=True):
+                with self.subTest(damping=damping, shape=tuple(expected.shape)):
+                    difference = (found - expected).abs().max() / expected.abs().max()
+                    self.assertLess(difference.item(), 1e-12)
+
+    def test_another_damping_is_seen(self):
+        found, expected = (self.derivatives(damping, True)[2] for damping in ("bj", "bjm"))
+        self.assertGreater(((found - expected).abs().max() / expected.abs().max()).item(), 1e-3)
+
+    def test_archive_says_whether_it_needs_the_operators(self):
+        names = ["nvalchemi_lmp::d3_coordination_numbers", "nvalchemi_lmp::d3_energies"]
+        for fused in (True, False):
+            model, _, card = models(fused=fused)
+            declared = [adapter["op"] for adapter in card["spec"]["core"]["custom_ops"]]
+            graph = str(torch.jit.script(model).inlined_graph)
+            with self.subTest(fused=fused):
+                self.assertEqual(declared, names if fused else [])
+                self.assertEqual([name in graph for name in names], [fused, fused])
+
+    def test_missing_library_says_what_to_do(self):
+        def missing():
+            raise ImportError("nvalchemi_lmp: got no file")
+
+        with unittest.mock.patch("dispersion_d3.load_operators", missing):
+            with self.assertRaisesRegex(
+                ImportError, "got no file; --no-fused exports without this package's operators"
+            ):
+                models()
+            models(fused=False)
+
+
 class Smoothness(unittest.TestCase):
     def test_energy_and_force_vanish_at_the_cutoff(self):
         ours, _, card = models()
@@ -136,6 +206,8 @@ class InThePlugin(Exported):
         cls.folder = Path(folder.name)
         cutoffs = ["--cutoff", str(CUTOFF), "--cn-cutoff", str(CN_CUTOFF)]
         export_d3.main([*cutoffs, "--output", str(cls.folder / "d3.pt")])
+        words = ["--elements", "Si", "--no-fused"]
+        export_d3.main([*words, *cutoffs, "--output", str(cls.folder / "plain.pt")])
         words = ["--elements", "Na", "Cl", "--dtype", "float32"]
         export_d3.main([*words, *cutoffs, "--output", str(cls.folder / "single.pt")])
         for case in ("si64", "nacl64"):
@@ -164,9 +236,9 @@ class InThePlugin(Exported):
         self.assertIn("PASSED", done.stdout)
 
     def test_one_to_four_ranks_agree_with_one_exchange_each_way(self):
-        for ranks in (1, 2, 3, 4):
-            found = self.run_case(self.folder / "d3.pt", "si64", ranks)
-            with self.subTest(ranks=ranks):
+        for name, ranks in (("d3", 1), ("d3", 2), ("d3", 3), ("d3", 4), ("plain", 3)):
+            found = self.run_case(self.folder / f"{name}.pt", "si64", ranks)
+            with self.subTest(archive=name, ranks=ranks):
                 for key in ("dE", "dEatom", "dF", "dS"):
                     self.assertLess(found[key], 1e-11, found)
                 self.assertEqual(found["exchanges"], {"forward": 1, "backward": 1})

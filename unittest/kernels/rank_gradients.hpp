@@ -76,6 +76,19 @@ inline void expect_equal_gradients(const Tensors& analytic, const Tensors& numer
     }
 }
 
+/// The largest difference of two lists of tensors, relative to the largest number of each tensor.
+inline double largest_difference(const Tensors& found, const Tensors& expected) {
+    double largest = 0;
+    for (std::size_t n = 0; n < expected.size(); ++n) {
+        EXPECT_EQ(found[n].sizes(), expected[n].sizes());
+        EXPECT_EQ(found[n].scalar_type(), expected[n].scalar_type());
+        if (expected[n].numel() == 0) continue;
+        const double scale = std::max(expected[n].abs().max().item<double>(), 1e-300);
+        largest = std::max(largest, (found[n] - expected[n]).abs().max().item<double>() / scale);
+    }
+    return largest;
+}
+
 }  // namespace nvalchemi::test
 
 #endif

@@ -5,7 +5,6 @@
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "unittest/kernels/rank_gradients.hpp"
@@ -116,19 +115,6 @@ inline Tensors value_and_gradients(Convolution convolution, const Graph& graph,
     Tensors result = torch::autograd::grad({(value * factors).sum()}, leaves.differentiable());
     result.insert(result.begin(), value.detach());
     return result;
-}
-
-/// The largest difference of two lists of tensors, relative to the largest number of each tensor.
-inline double largest_difference(const Tensors& found, const Tensors& expected) {
-    double largest = 0;
-    for (std::size_t n = 0; n < expected.size(); ++n) {
-        EXPECT_EQ(found[n].sizes(), expected[n].sizes());
-        EXPECT_EQ(found[n].scalar_type(), expected[n].scalar_type());
-        if (expected[n].numel() == 0) continue;
-        const double scale = std::max(expected[n].abs().max().item<double>(), 1e-300);
-        largest = std::max(largest, (found[n] - expected[n]).abs().max().item<double>() / scale);
-    }
-    return largest;
 }
 
 }  // namespace nvalchemi::test

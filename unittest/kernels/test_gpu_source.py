@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The kernels of a tensor product, generated for its plan: the compiler of LibTorch for CUDA takes
-them for each GPU that the package is for. No GPU is needed, and no CUDA toolkit."""
+"""The kernels of a tensor product, generated for its plan, and those of sums over edges: the
+compiler of LibTorch for CUDA takes them for each GPU that the package is for. No GPU is needed, and
+no CUDA toolkit."""
 
 import ctypes
 import os
+import re
 import subprocess
 import unittest
 from pathlib import Path
@@ -39,7 +41,7 @@ def generated(plan, scalar):
     return done.stdout
 
 
-def compile_text(text, architecture):
+def compile_text(text, architecture, kind="CUBIN"):
     """(status, what the compiler says, code) of a CUDA C++ text."""
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     created = compiler.nvrtcCreateProgram(
@@ -55,7 +57,7 @@ def compile_text(text, architecture):
         getattr(compiler, f"nvrtcGet{kind}")(program, content)
         return content.raw
 
-    log, code = read("ProgramLog").decode().strip("\0\n "), read("CUBIN") if status == 0 else b""
+    log, code = read("ProgramLog").decode().strip("\0\n "), read(kind) if status == 0 else b""
     compiler.nvrtcDestroyProgram(ctypes.byref(program))
     return status, log, code
 
@@ -91,6 +93,49 @@ class GeneratedKernels(unittest.TestCase):
             if value:
                 self.assertIn(f"T({value:.17g})", text)
         self.assertNotIn("T(0) *", text)
+
+
+def source_of(what, scalar):
+    words = [PROGRAM, scalar, what]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+class PairSums(unittest.TestCase):
+    def test_compile_for_each_gpu_and_precision(self):
+        for form, scalar, architecture in (
+            ("lj", "double", "sm_80"),
+            ("lj", "float", "sm_90"),
+            ("buckingham", "double", "sm_90"),
+            ("morse", "float", "sm_80"),
+        ):
+            status, log, code = compile_text(source_of(form, scalar), architecture)
+
+            with self.subTest(form=form, scalar=scalar, architecture=architecture):
+                self.assertEqual(status, 0, log)
+                for kernel in (b"find_rows", b"pair_rows", b"pair_edges"):
+                    self.assertIn(b".text." + kernel, code)
+
+
+class EdgeSums(unittest.TestCase):
+    def test_compile_for_each_gpu_and_precision(self):
+        formulas = (b"counted_neighbor", b"pair_dispersion", b"screened_charges")
+        kernels = [start + name for name in formulas for start in (b"sum_", b"gradients_")]
+        for scalar, architecture in (("double", "sm_80"), ("float", "sm_90"), ("double", "sm_90")):
+            status, log, code = compile_text(source_of("edge_sums", scalar), architecture)
+
+            with self.subTest(scalar=scalar, architecture=architecture):
+                self.assertEqual(status, 0, log)
+                for kernel in (*kernels, b"reference_weights"):
+                    self.assertIn(b".text." + kernel, code)
+
+    def test_single_precision_computes_nothing_in_double_precision(self):
+        text = source_of("edge_sums", "float")
+
+        _, log, code = compile_text(text, "compute_90", "PTX")
+        _, _, other = compile_text(text.replace("T(0.5)", "0.5"), "compute_90", "PTX")
+
+        self.assertEqual(re.findall(rb"(?:add|mul|fma|div)[a-z.]*f64", code), [], log)
+        self.assertTrue(re.findall(rb"(?:add|mul|fma|div)[a-z.]*f64", other))
 
 
 class Libraries(unittest.TestCase):

@@ -254,54 +254,6 @@ TEST(Policy, SpecAndCardMustAgree) {
                 {"/all_reduce_outputs", "per-node output", "remove it"});
 }
 
-TEST(Policy, ReducesOutputsThatTheModelHas) {
-    const std::string misspelt = R"(, "all_reduce_outputs": ["bond"])";
-
-    expect_text(load(LAYER, "", misspelt).failure,
-                {"distribution spec /all_reduce_outputs: got \"bond\", which is no output of the "
-                 "model, expected one of its keys (energies) or a name of a role (atomic_energies, "
-                 "charges, energy, forces, stress, virial); correct it, or remove it from "
-                 "all_reduce_outputs"});
-    // of a role that this model gives nothing of: a spec for several models
-    EXPECT_EQ(load(LAYER, "", R"(, "all_reduce_outputs": ["stress"])").failure, "");
-}
-
-TEST(Policy, LenientReadingWarnsOfAnOutputThatTheModelHasNot) {
-    std::vector<std::string> warnings;
-    SessionOptions options;
-    options.card_text = scripted_card(
-        "",
-        R"(, "spec": {"version": 2, "core": {"policy": {"kind": "halo"}}, "all_reduce_outputs": ["bond"]})");
-    options.card_path = "network.card.json";
-    options.spec_reading = {/*lenient=*/true, &warnings};
-
-    const Session session(scripted_archive(message_network(LAYER)), options);
-
-    ASSERT_EQ(warnings.size(), 1U);
-    expect_text(warnings[0], {"got \"bond\", which is no output of the model", "it is ignored"});
-}
-
-TEST(Policy, WarnsOfNamesThatTheModelHasNot) {
-    std::vector<std::string> warnings;
-    SessionOptions options;
-    options.card_text =
-        scripted_card("",
-                      R"(, "spec": {"version": 2, "core": {"policy": {"kind": "halo"}},
-            "owned_only_outputs": ["atomic_energy", "forces"], "node_energy_key": "node_energy",
-            "output_kinds": [["energies", "per_node"], ["site_energies", "per_node"]]})");
-    options.card_path = "network.card.json";
-    options.spec_reading = {/*lenient=*/false, &warnings};
-
-    const Session session(scripted_archive(message_network(LAYER)), options);
-
-    ASSERT_EQ(warnings.size(), 3U);
-    expect_text(warnings[0], {"/owned_only_outputs: got \"atomic_energy\", which is no output of",
-                              "it is ignored"});
-    expect_text(warnings[1], {"/output_kinds: got \"site_energies\", which is no output of"});
-    expect_text(warnings[2], {"/node_energy_key: got \"node_energy\", which is no output of",
-                              "one of its keys (energies)"});
-}
-
 // --- helper adapters ---
 
 namespace {
