@@ -127,13 +127,15 @@ void InputSources::bind(const InputPlace &place, const std::vector<nvalchemi::In
 {
   const auto found = std::find_if(options.begin(), options.end(),
                                   [&](const auto &option) { return option.name == place.name; });
-  const std::string sources =
-      place.columns == 1 ? "SOURCE" : "and " + std::to_string(place.columns) + " sources";
+  std::string sources;
+  for (std::int64_t column = 0; column < std::min<std::int64_t>(place.columns, 3); ++column)
+    sources += " SOURCE";
+  if (place.columns > 3) sources += " ... (" + std::to_string(place.columns) + " of them)";
   if (found == options.end()) {
     if (place.default_values.empty())
       throw std::runtime_error("model '" + model + "' takes the input " + place.title() +
                                ", which has no source. Write 'pair_style nvalchemi input " +
-                               place.name + " " + sources + "', each " +
+                               place.name + sources + "', each " +
                                (place.per_atom ? OF_ATOMS : OF_SYSTEM));
     bound_.push_back({place, {}, false});
     return;
