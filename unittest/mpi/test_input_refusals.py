@@ -19,7 +19,8 @@ class Refusals(InputTest):
         self.refused(
             "input field 0 0 1",
             "takes the input 'moments' (3 numbers for each atom, mu_B), which has no source. "
-            "Write 'pair_style nvalchemi input moments SOURCE SOURCE SOURCE', each a number, q, d_NAME",
+            "Write 'pair_style nvalchemi input moments SOURCE SOURCE SOURCE', each "
+            "a number, q, d_NAME",
         )
         self.refused(
             f"{BY_VARIABLE} input spin 1",
