@@ -35,6 +35,11 @@ double varied(const InputPlace& place, std::int64_t column, std::int64_t atom) {
 
 }  // namespace
 
+std::string expected_whole(double value) {
+    if (std::abs(value) > kLargestWhole) return "a whole number of at most 9007199254740992";
+    return value == std::round(value) ? "" : "a whole number";
+}
+
 std::string InputPlace::title() const {
     auto text = "'" + name + "' (" + std::to_string(columns);
     text += is_integer ? " whole number" : " number";

@@ -15,6 +15,12 @@ inline constexpr char kTotalChargeName[] = "total_charge";
 /// The name under which the role charges is given; its values are in AtomGraph::charge.
 inline constexpr char kChargesName[] = "charges";
 
+/// Whole numbers beyond this one are not all doubles.
+inline constexpr double kLargestWhole = 9007199254740992.0;
+/// What is wrong with a value for a model that takes integers: "a whole number" and, where it is too
+/// large, up to which; empty if nothing is.
+std::string expected_whole(double value);
+
 /// An input that the user gives, and where its values are.
 struct InputPlace : NamedInput {
     bool per_atom = false;

@@ -168,7 +168,8 @@ class ExtendedXyz {
 
     double input_number(const std::string& word, const NamedInput& input) const {
         const auto value = number<double>(word, "a number");
-        if (input.is_integer && value != std::round(value)) refuse(word, "a whole number");
+        const auto expected = input.is_integer ? expected_whole(value) : "";
+        if (!expected.empty()) refuse(word, expected);
         return value;
     }
 

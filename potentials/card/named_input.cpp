@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 
 #include "potentials/input_layout.hpp"
 
@@ -73,8 +72,9 @@ void put(const InputPlace& place, std::size_t atoms, const std::vector<double>& 
 }  // namespace
 
 void check_whole(const JsonCursor& number, const NamedInput& input) {
-    if (input.is_integer && number.as_number() != std::round(number.as_number()))
-        number.refuse("a whole number", "the model takes integers as " + in_quotes(input.name));
+    const auto expected = input.is_integer ? expected_whole(number.as_number()) : "";
+    if (!expected.empty())
+        number.refuse(expected, "the model takes integers as " + in_quotes(input.name));
 }
 
 NamedInput read_named_input(const JsonCursor& record) {

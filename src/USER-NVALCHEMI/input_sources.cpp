@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 
 using namespace LAMMPS_NS;
@@ -86,10 +87,11 @@ void check_value(const InputPlace &place, const InputSource &source, double valu
 {
   if (!std::isfinite(value))
     refuse(place, source, "got " + std::to_string(value) + where + ", expected a finite number");
-  if (place.is_integer && value != std::round(value))
+  const std::string expected = place.is_integer ? nvalchemi::expected_whole(value) : "";
+  if (!expected.empty())
     refuse(place, source,
-           "got " + std::to_string(value) + where +
-               ", expected a whole number, since the model takes integers");
+           "got " + std::to_string(value) + where + ", expected " + expected +
+               ", since the model takes integers");
 }
 
 }    // namespace
@@ -217,6 +219,17 @@ void InputSources::check(const Bound &bound, const InputSource &source) const
 
 /* ---------------------------------------------------------------------- */
 
+Compute *InputSources::compute_of(const Bound &bound, const InputSource &source) const
+{
+  Compute *compute = modify->get_compute_by_id(source.name);
+  if (!compute->is_initialized())
+    refuse(bound.place, source,
+           "got a compute that has not been set up, expected one from before; leave out 'pre no'");
+  return compute;
+}
+
+/* ---------------------------------------------------------------------- */
+
 void InputSources::refuse_own_energies_in(const Bound &bound, const InputSource &source) const
 {
   for (const Compute *compute : modify->get_compute_list())
@@ -249,7 +262,7 @@ double InputSources::of_system(const Bound &bound, const InputSource &source) co
     return values[at];
   }
   if (source.kind == Kind::Compute) {
-    Compute *compute = modify->get_compute_by_id(source.name);
+    Compute *compute = compute_of(bound, source);
     const int mine = source.index == 0 ? Compute::INVOKED_SCALAR : Compute::INVOKED_VECTOR;
     if (!(compute->invoked_flag & mine)) {
       source.index == 0 ? static_cast<void>(compute->compute_scalar()) : compute->compute_vector();
@@ -266,6 +279,9 @@ double InputSources::of_system(const Bound &bound, const InputSource &source) co
     refuse(bound.place, source,
            "got a fix with values every " + std::to_string(fix->global_freq) +
                " steps, expected them at every step");
+  if (source.index > 0 && source.index > fix->size_vector)
+    refuse(bound.place, source,
+           "got a vector of " + std::to_string(fix->size_vector) + ", expected a number of it");
   return source.index == 0 ? fix->compute_scalar() : fix->compute_vector(at);
 }
 
@@ -282,7 +298,6 @@ void InputSources::of_atoms(const Bound &bound, const InputSource &source)
   } else if (source.kind == Kind::Charge) {
     std::copy_n(atom->q, nlocal, column_.begin());
   } else if (source.kind == Kind::Property) {
-    check(bound, source);    // the fix may have gone
     int is_double = 0, columns = 0;
     const int found = atom->find_custom(source.name.c_str(), is_double, columns);
     const int at = source.index - 1;
@@ -294,7 +309,7 @@ void InputSources::of_atoms(const Bound &bound, const InputSource &source)
   } else if (source.kind == Kind::Variable) {
     input->variable->compute_atom(variable_of(bound, source), 0, column_.data(), 1, 0);
   } else if (source.kind == Kind::Compute) {
-    Compute *compute = modify->get_compute_by_id(source.name);
+    Compute *compute = compute_of(bound, source);
     if (!(compute->invoked_flag & Compute::INVOKED_PERATOM)) {
       compute->compute_peratom();
       compute->invoked_flag |= Compute::INVOKED_PERATOM;
@@ -310,6 +325,19 @@ void InputSources::of_atoms(const Bound &bound, const InputSource &source)
   }
 }
 
+/* ----------------------------------------------------------------------
+   LAMMPS sets computes up after the first forces of a run. Temperatures
+   have no degrees of freedom, or those of the run before, until then.
+   Dynamic groups come first, as they do there.
+------------------------------------------------------------------------- */
+
+void InputSources::set_up_computes() const
+{
+  for (Fix *fix : modify->get_fix_list())
+    if (std::strcmp(fix->style, "GROUP") == 0) fix->setup(0);
+  for (Compute *compute : modify->get_compute_list()) compute->setup();
+}
+
 /* ---------------------------------------------------------------------- */
 
 void InputSources::evaluate(ModelGraph &graph)
@@ -321,6 +349,8 @@ void InputSources::evaluate(ModelGraph &graph)
   given.system.resize(layout_.system_columns);
   given.has_charges = gives_charges_;
   given.charges.resize(gives_charges_ ? rows : 0);
+
+  if (reads_atoms_ && update->setupflag) set_up_computes();
 
   // as all who use computes do: they are invoked again, with the atoms where they are now
 
@@ -352,6 +382,7 @@ void InputSources::fill(const Bound &bound, std::int64_t column, ModelGraph &gra
   const double number = bound.sources.empty() ? place.default_values[column] : source.number;
   if (!place.per_atom) {
     double &value = given.system[place.first + column];
+    if (!is_number) check(bound, source);    // it may have gone since the run's set-up
     value = is_number ? number : of_system(bound, source);
     if (!is_number) refuse_own_energies_in(bound, source);
     check_value(place, source, value, "");
@@ -364,6 +395,7 @@ void InputSources::fill(const Bound &bound, std::int64_t column, ModelGraph &gra
     for (std::int64_t row = 0; row < graph.n_rows(); ++row) values[row * stride] = number;
     return;
   }
+  check(bound, source);    // as above
   of_atoms(bound, source);
   refuse_own_energies_in(bound, source);
   for (std::int64_t row = 0; row < graph.n_owned(); ++row) {

@@ -65,8 +65,10 @@ class InputSources : protected Pointers {
             const std::string &model);
   void check(const Bound &, const nvalchemi::InputSource &) const;
   int variable_of(const Bound &, const nvalchemi::InputSource &) const;
+  class Compute *compute_of(const Bound &, const nvalchemi::InputSource &) const;
   double of_system(const Bound &, const nvalchemi::InputSource &) const;
   void of_atoms(const Bound &, const nvalchemi::InputSource &);
+  void set_up_computes() const;
   void fill(const Bound &, std::int64_t column, ModelGraph &);
   void refuse_own_energies_in(const Bound &, const nvalchemi::InputSource &) const;
   [[noreturn]] void refuse_own_energies(const Bound &, const nvalchemi::InputSource &) const;
