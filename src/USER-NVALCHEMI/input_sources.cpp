@@ -82,19 +82,25 @@ bool needs_energies(const Compute &compute)
   return compute.peflag || compute.peatomflag || compute.pressflag || compute.pressatomflag;
 }
 
-void check_value(const InputPlace &place, const InputSource &source, double value,
-                 const std::string &where)
+}    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+void InputSources::check_value(const InputPlace &place, const InputSource &source, double value,
+                               const std::string &where) const
 {
   if (!std::isfinite(value))
     refuse(place, source, "got " + std::to_string(value) + where + ", expected a finite number");
+  if (is_single_ && !std::isfinite(static_cast<float>(value)))
+    refuse(place, source,
+           "got " + std::to_string(value) + where +
+               ", expected a number that float32 holds, since the model computes in it");
   const std::string expected = place.is_integer ? nvalchemi::expected_whole(value) : "";
   if (!expected.empty())
     refuse(place, source,
            "got " + std::to_string(value) + where + ", expected " + expected +
                ", since the model takes integers");
 }
-
-}    // namespace
 
 /* ---------------------------------------------------------------------- */
 
@@ -106,6 +112,7 @@ void InputSources::declare(const nvalchemi::ModelCard &card,
                            const std::vector<nvalchemi::InputOption> &options)
 {
   layout_ = nvalchemi::input_layout(card);
+  is_single_ = card.dtype == "float32";
   bound_.clear();
   reads_atoms_ = gives_charges_ = varies_by_atom_ = false;
   const bool takes_charges = card.find_input(nvalchemi::InputRole::Charges) != nullptr;

@@ -68,6 +68,8 @@ class InputSources : protected Pointers {
   class Compute *compute_of(const Bound &, const nvalchemi::InputSource &) const;
   double of_system(const Bound &, const nvalchemi::InputSource &) const;
   void of_atoms(const Bound &, const nvalchemi::InputSource &);
+  void check_value(const nvalchemi::InputPlace &, const nvalchemi::InputSource &, double value,
+                   const std::string &where) const;
   void set_up_computes() const;
   void fill(const Bound &, std::int64_t column, ModelGraph &);
   void refuse_own_energies_in(const Bound &, const nvalchemi::InputSource &) const;
@@ -75,6 +77,7 @@ class InputSources : protected Pointers {
 
   nvalchemi::InputLayout layout_;
   std::vector<Bound> bound_;
+  bool is_single_ = false;    // the model computes in float32
   bool reads_atoms_ = false, gives_charges_ = false, varies_by_atom_ = false;
   std::vector<double> column_;    // (nlocal,), of one source
 };

@@ -47,9 +47,9 @@ PRINTED = ("thermo_style custom step pe", "thermo_modify format float %.17g")
 BAR = 1e-11
 
 
-def named_model(name, body, roles):
+def named_model(name, body, roles, dtype="float64"):
     """A scripted network whose card names further inputs."""
-    model = scripted_model(name, body, 1)
+    model = scripted_model(name, body, 1, dtype)
     path = Path(model.archive).with_suffix(".card.json")
     card = json.loads(path.read_text())
     card["inputs"].update(roles)

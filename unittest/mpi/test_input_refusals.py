@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What is refused of a model's inputs and their sources, on all ranks and with a line to write."""
 
-from named_inputs import BY_VARIABLE, VARIABLES, InputTest
+from named_inputs import BY_VARIABLE, MAGNET, NAMED, VARIABLES, InputTest, named_model
 from suite import main, one_line
 
 
 class Refusals(InputTest):
-    def refused(self, words, *texts, lines=VARIABLES, after=("run 0",), ranks=2):
+    def refused(self, words, *texts, lines=VARIABLES, after=("run 0",), ranks=2, **options):
         self.write_structure(self.structure)
-        settings = self.settings(words, ranks, lines)
+        settings = self.settings(words, ranks, lines, **options)
         run = self.run_input(self.script(self.structure, settings, after), ranks, timeout=60)
         with self.subTest(words=words):
             self.assertNotIn(run.status, (0, None), run.message)
@@ -92,6 +92,44 @@ class Refusals(InputTest):
             lines=(*VARIABLES, "variable half atom 0.5*(id>63)"),
             ranks=3,
         )
+        self.refused(
+            "input moments 0 0 1 input site v_many",
+            "keyword input site: v_many: got 10000000000000000000.000000 for atom 64, expected a "
+            "whole number of at most 9007199254740992, since the model takes integers",
+            lines=(*VARIABLES, "variable many atom 1e19*(id>63)"),
+        )
+        single = named_model("magnet_single", MAGNET, NAMED, "float32")
+        self.refused(
+            "input moments 0 0 1 input field 0 0 1e39",
+            ".000000, expected a number that float32 holds, since the model computes in it",
+            archive=single,
+        )
+
+    def test_what_has_gone_since_the_set_up(self):
+        lines = (
+            *VARIABLES,
+            "compute own all property/atom id",
+            "fix kept all store/state 0 id",
+            "fix move all nve",
+        )
+        for source, commands, text in (
+            ("c_own", ["uncompute own"], "c_own: got no compute 'own', expected one"),
+            ("f_kept", ["unfix kept"], "f_kept: got no fix 'kept', expected one"),
+            ("v_mz", ["variable mz delete"], "v_mz: got no variable 'mz', expected one"),
+            (
+                "v_mz",
+                ["variable mz delete", "variable mz equal 1"],
+                "v_mz: got a variable of another style, expected a number, q",
+            ),
+            (
+                "c_own",
+                ["uncompute own", "compute own all property/atom id"],
+                "c_own: got a compute that has not been set up, expected one from before; leave "
+                "out 'pre no'",
+            ),
+        ):
+            after = ("run 1", *commands, "run 1 pre no")
+            self.refused(f"input moments 0 0 {source}", text, lines=lines, after=after)
 
 
 if __name__ == "__main__":

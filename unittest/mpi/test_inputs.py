@@ -200,6 +200,43 @@ class Steps(InputTest):
         self.assert_close(again, first, 1e-10)
         self.assertGreater(np.ptp(first), 1e-3)
 
+    def test_computes_that_a_run_has_not_set_up_yet(self):
+        """Temperatures know their degrees of freedom, and dynamic groups their atoms, before the
+        first forces of each run."""
+        lines = (
+            *VARIABLES,
+            "set group all vx 3.0",
+            "set type 1 vy -2.0",
+            "variable low atom z<v_height",
+            "variable height equal 3.0",
+            "group low dynamic all var low every 1",
+            "compute low low reduce sum v_kind",
+            "variable scaled equal 0.001*temp",
+        )
+        words = f"{BY_VARIABLE} input field v_scaled 0.0 c_low"
+        after = [
+            "thermo_style custom step pe temp c_low",
+            "thermo_modify format float %.17g",
+            "run 0",
+            "run 0",
+            "group gone id 1:20",
+            "delete_atoms group gone compress no",
+            "variable height equal 6.0",
+            "run 0",
+            "run 0",
+        ]
+        run = self.run_structure(self.structure, self.settings(words, 2, lines), after)
+        tables = read_thermo(run.log)
+        energies = [table["PotEng"][0] for table in tables]
+        self.assertNotEqual(tables[0]["Temp"][0], tables[2]["Temp"][0])
+        self.assertNotEqual(tables[0]["c_low"][0], tables[2]["c_low"][0])
+        for first, again in ((0, 1), (2, 3)):
+            self.assertLess(abs(energies[first] - energies[again]), 1e-10)
+        field = (0.001 * tables[0]["Temp"][0], 0.0, tables[0]["c_low"][0])
+        seen = replace(self.structure, inputs=inputs_of(np.arange(1, 65), field))
+        alone = self.alone(seen, self.model.settings()).energy
+        self.assertLess(abs(energies[0] - alone), 1e-10)
+
     def test_properties_go_with_atoms_that_migrate(self):
         # the mapping of ids to values is broken on purpose, so that only the properties hold them
         lines = [

@@ -90,6 +90,8 @@ TEST(NamedInputs, RefuseBadRecords) {
                     at + "/dtype: got \"float32\", expected \"int64\" (without this key it has");
     EXPECT_CONTAINS(refusal_of_input(", 'name': 'a', 'dtype': 'int64', 'default': 0.5"),
                     at + "/default: got 0.5, expected a whole number (the model takes integers");
+    EXPECT_CONTAINS(refusal_of_input(", 'name': 'a', 'dtype': 'int64', 'default': 1e300"),
+                    "expected a whole number of at most 9007199254740992 (the model takes");
     EXPECT_CONTAINS(refusal_of_input(", 'name': 'a', 'dtype': 'int64', 'requires_grad': true"),
                     "expected false (an input of role \"atom_input\" is not a floating-point");
     EXPECT_CONTAINS(refusal_of_input(", 'name': 'a', 'value': 1"),
