@@ -19,6 +19,9 @@ namespace nvalchemi {
 
 namespace {
 
+/// Of columns and keys of extended XYZ that are a model's inputs.
+const std::string kInputPrefix = "input_";
+
 std::string read_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;
@@ -88,8 +91,9 @@ class ExtendedXyz {
         return value;
     }
 
-    /// The value of `key=value` or `key="several words"`; nothing if the key is not there.
-    static std::optional<std::string> value_of(const std::string& header, const std::string& key) {
+    /// Each `key=value` or `key="several words"`.
+    static std::vector<std::pair<std::string, std::string>> entries_of(const std::string& header) {
+        std::vector<std::pair<std::string, std::string>> entries;
         for (std::size_t at = 0; at < header.size();) {
             at = header.find_first_not_of(" \t", at);
             if (at == std::string::npos) break;
@@ -102,9 +106,16 @@ class ExtendedXyz {
             const bool quoted = end + 1 < header.size() && header[end + 1] == '"';
             const auto begin = end + 1 + quoted;
             end = std::min(header.find_first_of(quoted ? "\"" : " \t", begin), header.size());
-            if (name == key) return header.substr(begin, end - begin);
+            entries.emplace_back(name, header.substr(begin, end - begin));
             at = end + quoted;
         }
+        return entries;
+    }
+
+    /// Nothing if the key is not there.
+    static std::optional<std::string> value_of(const std::string& header, const std::string& key) {
+        for (const auto& [name, value] : entries_of(header))
+            if (name == key) return value;
         return {};
     }
 
@@ -126,6 +137,7 @@ class ExtendedXyz {
             if (!good) refuse(*periodic, "pbc=\"...\" with three of T and F");
             for (int k = 0; k < 3; ++k) system_.periodic[k] = flags[k] == "T";
         }
+        for (const auto& [key, value] : entries_of(header)) check_input(key, false, "");
         for (const auto& place : layout_.places)
             if (!place.per_atom) read_system_input(header, place);
         // name:type:columns, again and again
@@ -136,10 +148,8 @@ class ExtendedXyz {
             if (fields[k] == "species") species_ = columns_;
             if (fields[k] == "pos" && fields[k + 2] == "3") positions_ = columns_;
             if (fields[k] == "charges" && fields[k + 2] == "1") charges_ = columns_;
-            for (const auto& place : layout_.places)
-                if (fields[k] == "input_" + place.name &&
-                    fields[k + 2] == std::to_string(place.columns))
-                    inputs_[place.name] = columns_;
+            if (check_input(fields[k], true, fields[k + 2]))
+                inputs_[fields[k].substr(kInputPrefix.size())] = columns_;
             const int columns = number<int>(fields[k + 2], "a number of columns in Properties");
             if (columns < 1) refuse(fields[k + 2], "a number of columns in Properties");
             columns_ += static_cast<std::size_t>(columns);
@@ -150,6 +160,20 @@ class ExtendedXyz {
                 refuse(header, "Properties=... with input_" + place.name +
                                    ":R:" + std::to_string(place.columns) + " for the input " +
                                    place.title());
+    }
+
+    /// Whether a key of the header or a column is an input. Of one that the model does not take, the
+    /// name may be misspelt, and then the default would be used.
+    bool check_input(const std::string& key, bool per_atom, const std::string& columns) const {
+        if (key.compare(0, kInputPrefix.size(), kInputPrefix) != 0) return false;
+        const auto* const place = layout_.find(key.substr(kInputPrefix.size()));
+        if (!place || place->per_atom != per_atom)
+            refuse(key, std::string(per_atom ? "a column" : "a key") +
+                            " of an input of model " + in_quotes(card_.name) + ": " +
+                            titles_of_inputs(card_));
+        if (per_atom && columns != std::to_string(place->columns))
+            refuse(key + ":" + columns, "one column for each number of the input " + place->title());
+        return true;
     }
 
     void read_system_input(const std::string& header, const InputPlace& place) {

@@ -154,6 +154,14 @@ bool ModelOutputs::wants_energies() const
 
 /* ---------------------------------------------------------------------- */
 
+void ModelOutputs::forget()
+{
+  global_step_ = -1;
+  for (auto &[name, output] : per_atom_) output.step = -1;
+}
+
+/* ---------------------------------------------------------------------- */
+
 void ModelOutputs::store(const ModelGraph &graph, const nvalchemi::Evaluation &evaluation,
                          std::int64_t step, int nlocal, double energy_per_ev)
 {

@@ -70,6 +70,10 @@ class ModelOutputs {
   void store(const ModelGraph &graph, const nvalchemi::Evaluation &evaluation, std::int64_t step,
              int nlocal, double energy_per_ev);
 
+  // none is of this step any more, until the next evaluation is taken over
+
+  void forget();
+
   // does anybody ask for an output?
 
   bool is_requested() const;

@@ -105,6 +105,20 @@ class Refusals(InputTest):
             archive=single,
         )
 
+    def test_its_own_output_of_the_evaluation_before(self):
+        after = (
+            "compute own all nvalchemi/output energy",
+            "run 0",
+            "variable mz delete",
+            "variable mz atom c_own",
+            "run 0",
+        )
+        self.refused(
+            BY_VARIABLE,
+            "output energy is wanted at step 0: got no evaluation of it yet, expected an evaluation",
+            after=after,
+        )
+
     def test_what_has_gone_since_the_set_up(self):
         lines = (
             *VARIABLES,

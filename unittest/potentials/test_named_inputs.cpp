@@ -171,6 +171,16 @@ TEST(NamedInputs, OfExtendedXyz) {
                     "expected Properties=... with input_moments:R:3 for the input 'moments' (3");
     EXPECT_CONTAINS(refused(box + "input_field=7 " + columns),
                     "got '7', expected input_field=\"...\" for the input 'field' (2 numbers");
+    const std::string known = " of an input of model \"m\": 'charges' (1 number for each atom, e), ";
+    EXPECT_CONTAINS(refused(box + "input_feld=\"7 8\" " + columns),
+                    "got 'input_feld', expected a key" + known);
+    EXPECT_CONTAINS(refused(box + "input_site=1 " + columns),
+                    "got 'input_site', expected a key" + known);
+    const std::string moments = "Properties=species:S:1:pos:R:3:input_moments:R:3:";
+    EXPECT_CONTAINS(refused(box + moments + "input_sitt:R:1"),
+                    "got 'input_sitt', expected a column" + known);
+    EXPECT_CONTAINS(refused(box + moments + "input_site:R:2"),
+                    "got 'input_site:2', expected one column for each number of the input 'site'");
 }
 
 // --- in a model ----------------------------------------------------------------------------------
