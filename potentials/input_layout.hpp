@@ -17,8 +17,8 @@ inline constexpr char kChargesName[] = "charges";
 
 /// Whole numbers beyond this one are not all doubles.
 inline constexpr double kLargestWhole = 9007199254740992.0;
-/// What is wrong with a value for a model that takes integers: "a whole number" and, where it is too
-/// large, up to which; empty if nothing is.
+/// What is wrong with a value for a model that takes integers: "a whole number" and, where it is
+/// too large, up to which; empty if nothing is.
 std::string expected_whole(double value);
 
 /// An input that the user gives, and where its values are.

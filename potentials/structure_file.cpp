@@ -162,17 +162,17 @@ class ExtendedXyz {
                                    place.title());
     }
 
-    /// Whether a key of the header or a column is an input. Of one that the model does not take, the
-    /// name may be misspelt, and then the default would be used.
+    /// Whether a key of the header or a column is an input. Of one that the model does not take,
+    /// the name may be misspelt, and then the default would be used.
     bool check_input(const std::string& key, bool per_atom, const std::string& columns) const {
         if (key.compare(0, kInputPrefix.size(), kInputPrefix) != 0) return false;
         const auto* const place = layout_.find(key.substr(kInputPrefix.size()));
         if (!place || place->per_atom != per_atom)
-            refuse(key, std::string(per_atom ? "a column" : "a key") +
-                            " of an input of model " + in_quotes(card_.name) + ": " +
-                            titles_of_inputs(card_));
+            refuse(key, std::string(per_atom ? "a column" : "a key") + " of an input of model " +
+                            in_quotes(card_.name) + ": " + titles_of_inputs(card_));
         if (per_atom && columns != std::to_string(place->columns))
-            refuse(key + ":" + columns, "one column for each number of the input " + place->title());
+            refuse(key + ":" + columns,
+                   "one column for each number of the input " + place->title());
         return true;
     }
 

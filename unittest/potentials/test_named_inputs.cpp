@@ -171,7 +171,8 @@ TEST(NamedInputs, OfExtendedXyz) {
                     "expected Properties=... with input_moments:R:3 for the input 'moments' (3");
     EXPECT_CONTAINS(refused(box + "input_field=7 " + columns),
                     "got '7', expected input_field=\"...\" for the input 'field' (2 numbers");
-    const std::string known = " of an input of model \"m\": 'charges' (1 number for each atom, e), ";
+    const std::string known =
+        " of an input of model \"m\": 'charges' (1 number for each atom, e), ";
     EXPECT_CONTAINS(refused(box + "input_feld=\"7 8\" " + columns),
                     "got 'input_feld', expected a key" + known);
     EXPECT_CONTAINS(refused(box + "input_site=1 " + columns),
