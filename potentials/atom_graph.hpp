@@ -28,6 +28,10 @@ struct AtomGraph {
     const double* edge_shift = nullptr;
     const std::int64_t* edge_cell_shift = nullptr;  ///< (n_edges, 3) same in lattice vectors
     const double* charge = nullptr;                 ///< (n_rows,) in e; nullptr: atoms have none
+    /// What the user gives, in the columns of InputLayout: (n_rows, atom_columns), and
+    /// (system_columns,), the latter always in host memory. nullptr: the card's defaults.
+    const double* atom_inputs = nullptr;
+    const double* system_inputs = nullptr;
     double cell[9] = {0};  ///< rows are lattice vectors; always host memory
     /// (9,) host memory: the cell that the number of wave vectors or of mesh points follows, which
     /// stays the same between re-neighbourings. nullptr: `cell`.

@@ -160,7 +160,7 @@ bool is_version(const std::string& text) {
 void read_optional(const JsonCursor& document, ModelCard& card, const ReadOptions& spec_reading) {
     if (const auto spec = document.find("spec")) card.spec = read_mlip_spec(*spec, spec_reading);
     if (const auto reference = document.find("reference")) {
-        card.reference = read_card_reference(*reference, card.species);
+        card.reference = read_card_reference(*reference, card);
     }
     if (const auto count = document.find("expected_exchanges")) {
         card.expected_exchanges = count->as_integer();

@@ -30,6 +30,8 @@ enum class InputRole {
     OwnedMask,
     Charges,
     TotalCharge,
+    AtomInput,
+    SystemInput,
     NeighborMatrix,
     NeighborMask,
     Constant,
@@ -46,6 +48,16 @@ struct ConstantValue {
     std::vector<std::int64_t> shape;  ///< from the nesting; `InputSpec::shape` overrides it
 };
 
+/// What the user of a model gives, under a name: numbers of each atom (role atom_input) or of the
+/// whole system (system_input), as many as `columns`.
+struct NamedInput {
+    std::string name;
+    std::int64_t columns = 1;
+    bool is_integer = false;             ///< the model takes int64, values are whole numbers
+    std::string unit;                    ///< for messages; may be empty
+    std::vector<double> default_values;  ///< (columns,); empty: the user has to give some
+};
+
 /// One model input. `shape`: empty optional = the natural shape of the role; a dimension of -1
 /// stands for the number of rows ("rows"), -2 for the number of edges ("edges") and -3 for the
 /// slots of a table of neighbours ("neighbors").
@@ -54,6 +66,7 @@ struct InputSpec {
     InputRole role = InputRole::Constant;
     std::optional<std::vector<std::int64_t>> shape;
     std::optional<ConstantValue> value;  ///< set exactly for InputRole::Constant
+    std::optional<NamedInput> named;     ///< set exactly for AtomInput and SystemInput
     bool requires_grad = false;
 };
 
@@ -80,11 +93,12 @@ struct ReferenceStructure {
     double cell[9] = {0};           ///< rows are lattice vectors, Angstrom
     bool periodic[3] = {true, true, true};
     std::vector<double> charges;  ///< (n,) in e; may be empty
+    /// As in WholeSystem; empty where the model takes none.
+    std::vector<double> atom_inputs, system_inputs;
     double energy = 0;
     std::vector<double> atomic_energies;  ///< may be empty
     std::vector<double> forces;           ///< (n, 3)
     std::vector<double> stress;           ///< 9 numbers, dE/dstrain / V; may be empty
-    double total_charge = 0;              ///< e
 };
 
 /// The contract of a model archive: the extra file `nvalchemi.json`, or `NAME.card.json` beside it.

@@ -2,6 +2,7 @@
 #include "potentials/model_inputs.hpp"
 
 #include "potentials/card/card_shape.hpp"
+#include "potentials/input_layout.hpp"
 #include "potentials/neighbor_table.hpp"
 #include "potentials/session.hpp"
 
@@ -43,7 +44,35 @@ Tensor graph_tensor(const AtomGraph& graph, const T* data, at::IntArrayRef shape
 class RoleTensors {
   public:
     RoleTensors(const ModelCard& card, const AtomGraph& graph, const torch::Device& device)
-        : card_(card), graph_(graph), device_(device), real_(model_dtype(card)) {}
+        : card_(card),
+          graph_(graph),
+          device_(device),
+          real_(model_dtype(card)),
+          layout_(input_layout(card)) {}
+
+    /// What the user gives under a name, or its default.
+    Tensor given(const std::string& name) const {
+        const auto& place = *layout_.find(name);
+        const double* values = place.per_atom ? graph_.atom_inputs : graph_.system_inputs;
+        if (values == nullptr && place.default_values.empty() && graph_.n_rows > 0)
+            throw ModelError(
+                "model '" + card_.name + "' takes the input " + place.title() +
+                ": got none, expected a value (in LAMMPS, pair_style nvalchemi input " + name +
+                " ...; in a structure, \"inputs\")");
+        const auto type = place.is_integer ? torch::kInt64 : real_;
+        if (values == nullptr) {
+            auto defaults = place.default_values;
+            defaults.resize(place.columns);  // of a rank without rows
+            const auto one =
+                host_tensor(defaults.data(), {place.columns}, torch::kFloat64, type, device_);
+            return place.per_atom ? by_atom(one.expand({graph_.n_rows, place.columns})) : one;
+        }
+        if (!place.per_atom)
+            return host_tensor(values + place.first, {place.columns}, torch::kFloat64, type,
+                               device_);
+        const auto all = reals64(values, {graph_.n_rows, layout_.atom_columns});
+        return by_atom(all.narrow(1, place.first, place.columns).to(type));
+    }
 
     Tensor integer_tensor(const std::int64_t* data, std::int64_t count) const {
         return graph_tensor(graph_, data, {count}, torch::kInt64, torch::kInt64, device_);
@@ -69,9 +98,6 @@ class RoleTensors {
             case InputRole::NRows: return torch::full({}, graph_.n_rows, integers());
             case InputRole::NOwned: return torch::full({}, graph_.n_owned, integers());
             case InputRole::OwnedMask: return owned_mask();
-            case InputRole::TotalCharge:
-                return torch::full({1}, card_.total_charge,
-                                   torch::TensorOptions(real_).device(device_));
             default: break;
         }
         throw ModelError("model card of '" + card_.name +
@@ -88,6 +114,13 @@ class RoleTensors {
     }
     Tensor reals(const double* data, at::IntArrayRef shape) const {
         return graph_tensor(graph_, data, shape, torch::kFloat64, real_, device_);
+    }
+    Tensor reals64(const double* data, at::IntArrayRef shape) const {
+        return graph_tensor(graph_, data, shape, torch::kFloat64, torch::kFloat64, device_);
+    }
+    /// (rows, columns), or (rows,) of one column.
+    static Tensor by_atom(const Tensor& values) {
+        return (values.size(1) == 1 ? values.squeeze(1) : values).contiguous();
     }
     Tensor edges(const double* data) const {
         if (data == nullptr)
@@ -142,7 +175,12 @@ class RoleTensors {
     const AtomGraph& graph_;
     torch::Device device_;
     torch::ScalarType real_;
+    InputLayout layout_;
 };
+
+bool is_given(const InputSpec& spec) {
+    return spec.named.has_value() || spec.role == InputRole::TotalCharge;
+}
 
 std::vector<std::int64_t> concrete_shape(std::vector<std::int64_t> shape, const AtomGraph& graph,
                                          std::int64_t slots = 0) {
@@ -214,7 +252,9 @@ ModelInputs make_model_inputs(const ModelCard& card, const AtomGraph& graph,
         } else if (spec->role == InputRole::NeighborMask) {
             bound.value = table->mask().to(model_dtype(card));
         } else {
-            auto tensor = tensors.make(spec->role);
+            auto tensor = !is_given(*spec)
+                              ? tensors.make(spec->role)
+                              : tensors.given(spec->named ? spec->named->name : kTotalChargeName);
             const bool tabled = is_tabled(*spec);
             if (spec->shape && !tabled) {
                 const auto shape = concrete_shape(*spec->shape, graph);

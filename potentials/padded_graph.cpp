@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "potentials/padded_graph.hpp"
 
+#include "potentials/input_layout.hpp"
+
 namespace nvalchemi {
 
 namespace {
@@ -47,7 +49,10 @@ void put(const Tensor& array, const T* data, std::int64_t count, int cuda_device
 }  // namespace
 
 PaddedGraph::PaddedGraph(const ModelCard& card, const torch::Device& device)
-    : device_(device), sink_edge_(longer_than(card.cutoff).to(device)) {}
+    : device_(device),
+      sink_edge_(longer_than(card.cutoff).to(device)),
+      // what the model can work with: zero may be no value of an input
+      sink_inputs_(torch::tensor(sample_atom_inputs(card, 1), torch::kFloat64).to(device)) {}
 
 void PaddedGraph::resize(std::int64_t owned, std::int64_t halo, std::int64_t edges) {
     const auto rows = owned + halo;
@@ -61,6 +66,7 @@ void PaddedGraph::resize(std::int64_t owned, std::int64_t halo, std::int64_t edg
     edge_vector_ = torch::zeros({edges, 3}, reals);
     shift_ = torch::zeros({edges, 3}, reals);
     charge_ = torch::zeros({rows}, reals);
+    atom_inputs_ = sink_inputs_.expand({rows, sink_inputs_.size(0)}).clone();
     first_sink_ = -1;
     halo_version_ = -1;
     view_.n_owned = owned;
@@ -116,14 +122,14 @@ bool PaddedGraph::fill(const AtomGraph& graph, RecordableExchange* exchange) {
     const auto zero = torch::zeros({}, position_.options());
     const int from = graph.cuda_device;
     const auto n = graph.n_owned, n_halo = graph.n_rows - graph.n_owned;
-    const auto put_rows = [&](const Tensor& array, const auto* data) {
-        put(array, data, n, from, zero);
+    const auto put_rows = [&](const Tensor& array, const auto* data, const Tensor& rest) {
+        put(array, data, n, from, rest);
         if (n_halo == 0) return;
         const auto width = array.numel() / array.size(0);
         array.index_copy_(0, halo_places_,
                           given(data + n * width, n_halo, array, from).to(device_));
     };
-    put_rows(species_, graph.species);
+    put_rows(species_, graph.species, zero);
     put(receiver_, graph.receiver, graph.n_edges, from);
     put(sender_, graph.sender, graph.n_edges, from);
     if (n_halo > 0) {
@@ -132,12 +138,15 @@ bool PaddedGraph::fill(const AtomGraph& graph, RecordableExchange* exchange) {
     }
     spread_edges(n, graph.n_edges);
     put(edge_vector_, graph.edge_vector, graph.n_edges, from, sink_edge_);
-    if (graph.position != nullptr) put_rows(position_, graph.position);
+    if (graph.position != nullptr) put_rows(position_, graph.position, zero);
     position_.slice(0, n + 1, owned, 2).copy_(sink_edge_);
     if (graph.edge_shift != nullptr) put(shift_, graph.edge_shift, graph.n_edges, from, zero);
     if (graph.edge_cell_shift != nullptr)
         put(cell_shift_, graph.edge_cell_shift, graph.n_edges, from, zero);
-    if (graph.charge != nullptr) put_rows(charge_, graph.charge);
+    if (graph.charge != nullptr) put_rows(charge_, graph.charge, zero);
+    if (graph.atom_inputs != nullptr) put_rows(atom_inputs_, graph.atom_inputs, sink_inputs_);
+    view_.atom_inputs = graph.atom_inputs ? atom_inputs_.const_data_ptr<double>() : nullptr;
+    view_.system_inputs = graph.system_inputs;
     view_.charge = graph.charge ? charge_.const_data_ptr<double>() : nullptr;
     view_.setup_cell = graph.setup_cell;
     view_.edge_shift = graph.edge_shift ? shift_.const_data_ptr<double>() : nullptr;

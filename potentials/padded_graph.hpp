@@ -43,9 +43,10 @@ class PaddedGraph {
     void spread_edges(std::int64_t first_sink, std::int64_t first_edge);
 
     torch::Device device_;
-    torch::Tensor sink_edge_;  ///< (3,)
+    torch::Tensor sink_edge_;    ///< (3,)
+    torch::Tensor sink_inputs_;  ///< (columns of InputLayout,)
     torch::Tensor species_, receiver_, sender_, cell_shift_;
-    torch::Tensor position_, edge_vector_, shift_, charge_;
+    torch::Tensor position_, edge_vector_, shift_, charge_, atom_inputs_;
     std::int64_t n_owned_ = 0, n_rows_ = 0;  ///< of the last graph
     std::int64_t halo_version_ = -1;         ///< that halo_places_ and places_ are for
     torch::Tensor halo_places_;              ///< (halo rows of the graph,)

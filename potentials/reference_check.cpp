@@ -26,6 +26,8 @@ WholeSystem structure_of(const ModelCard& card) {
     }
     system.positions = reference.positions;
     system.charges = reference.charges;
+    system.atom_inputs = reference.atom_inputs;
+    system.system_inputs = reference.system_inputs;
     std::copy(reference.cell, reference.cell + 9, system.cell);
     std::copy(reference.periodic, reference.periodic + 3, system.periodic);
     return system;

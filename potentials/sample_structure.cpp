@@ -7,6 +7,8 @@
 #include <map>
 #include <random>
 
+#include "potentials/input_layout.hpp"
+
 namespace nvalchemi {
 
 namespace {
@@ -91,6 +93,8 @@ AtomGraph GraphStorage::view() const {
     graph.edge_vector = edge_vector.data();
     graph.position = position.data();
     if (!charge.empty()) graph.charge = charge.data();
+    if (!atom_inputs.empty()) graph.atom_inputs = atom_inputs.data();
+    if (!system_inputs.empty()) graph.system_inputs = system_inputs.data();
     if (setup_cell) graph.setup_cell = setup_cell->data();
     graph.edge_shift = has_shifts ? edge_shift.data() : nullptr;
     graph.edge_cell_shift = has_shifts ? cell_shift.data() : nullptr;
@@ -105,6 +109,8 @@ GraphStorage random_graph(const ModelCard& card, std::int64_t n_owned, std::int6
     std::uniform_real_distribution<double> uniform(0.3, 0.98);
     GraphStorage graph;
     graph.n_owned = n_owned;
+    graph.atom_inputs = sample_atom_inputs(card, n_rows);
+    graph.system_inputs = sample_system_inputs(card);
     for (int axis = 0; axis < 3; ++axis) graph.cell[4 * axis] = 3 * card.cutoff;
     for (std::int64_t row = 0; row < n_rows; ++row) {
         graph.species.push_back(pick_species(card, row));
@@ -149,6 +155,8 @@ SampleStructure sample_structure(const ModelCard& card) {
         structure.species.push_back(pick_species(card, atom));
         structure.charges.push_back(pick_charge(atom));
     }
+    structure.atom_inputs = sample_atom_inputs(card, ATOMS);
+    structure.system_inputs = sample_system_inputs(card);
     const bool periodic[3] = {true, true, true};
     structure.edges = neighbor_search(structure.positions, structure.cell, periodic, card.cutoff);
     return structure;
@@ -168,6 +176,8 @@ SampleStructure sample_cluster(const ModelCard& card) {
             structure.positions.push_back(centres[atom][axis] * card.cutoff +
                                           offsets[atom][axis] * near_length(card));
     }
+    structure.atom_inputs = sample_atom_inputs(card, 6);
+    structure.system_inputs = sample_system_inputs(card);
     for (int axis = 0; axis < 3; ++axis) structure.cell[4 * axis] = 7 * card.cutoff;
     const bool open[3] = {false, false, false};
     structure.edges = neighbor_search(structure.positions, structure.cell, open, card.cutoff);
@@ -194,6 +204,8 @@ GraphStorage undecomposed_graph(const SampleStructure& structure) {
     graph.species = structure.species;
     graph.position = structure.positions;
     graph.charge = structure.charges;
+    graph.atom_inputs = structure.atom_inputs;
+    graph.system_inputs = structure.system_inputs;
     graph.setup_cell = structure.setup_cell;
     graph.receiver = structure.edges.receiver;
     graph.sender = structure.edges.sender;
@@ -249,6 +261,13 @@ std::vector<RankPart> decompose(const SampleStructure& structure, const ModelCar
             part.graph.species.push_back(structure.species[atom]);
         for (const auto atom : part.atom_of_row)
             if (!structure.charges.empty()) part.graph.charge.push_back(structure.charges[atom]);
+        const auto columns =
+            structure.atom_inputs.size() / std::max<std::size_t>(structure.species.size(), 1);
+        for (const auto atom : part.atom_of_row)
+            part.graph.atom_inputs.insert(part.graph.atom_inputs.end(),
+                                          structure.atom_inputs.begin() + atom * columns,
+                                          structure.atom_inputs.begin() + (atom + 1) * columns);
+        part.graph.system_inputs = structure.system_inputs;
         part.graph.setup_cell = structure.setup_cell;
         std::copy_n(structure.cell, 9, part.graph.cell);
     }

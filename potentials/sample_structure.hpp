@@ -18,6 +18,7 @@ struct GraphStorage {
     std::int64_t n_owned = 0;
     std::vector<std::int64_t> species, receiver, sender, cell_shift;
     std::vector<double> edge_vector, position, edge_shift, charge;
+    std::vector<double> atom_inputs, system_inputs;  ///< as in AtomGraph; may be empty
     double cell[9] = {0};
     std::optional<std::array<double, 9>> setup_cell;
     bool has_shifts = false;
@@ -34,7 +35,8 @@ GraphStorage random_graph(const ModelCard& card, std::int64_t n_owned, std::int6
 struct SampleStructure {
     std::vector<std::int64_t> species;
     std::vector<double> positions;
-    std::vector<double> charges;  ///< may be empty
+    std::vector<double> charges;                     ///< may be empty
+    std::vector<double> atom_inputs, system_inputs;  ///< as in WholeSystem; may be empty
     double cell[9] = {0};
     std::optional<std::array<double, 9>> setup_cell;
     EdgeList edges;

@@ -6,10 +6,13 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
 
+#include "potentials/card/named_input.hpp"
+#include "potentials/input_layout.hpp"
 #include "spec/json_cursor.hpp"
 
 namespace nvalchemi {
@@ -46,11 +49,12 @@ void append_vector(const JsonCursor& from, std::vector<double>& to) {
 class ExtendedXyz {
   public:
     ExtendedXyz(const std::string& path, const ModelCard& card)
-        : path_(path), card_(card), lines_(read_file(path)) {}
+        : path_(path), card_(card), layout_(input_layout(card)), lines_(read_file(path)) {}
 
     WholeSystem read() {
         const auto count = number<std::int64_t>(next_line(), "the number of atoms");
         const auto header = next_line();
+        system_.system_inputs.resize(layout_.system_columns);
         read_header(header);
         for (std::int64_t atom = 0; atom < count; ++atom) read_atom();
         return std::move(system_);
@@ -122,6 +126,8 @@ class ExtendedXyz {
             if (!good) refuse(*periodic, "pbc=\"...\" with three of T and F");
             for (int k = 0; k < 3; ++k) system_.periodic[k] = flags[k] == "T";
         }
+        for (const auto& place : layout_.places)
+            if (!place.per_atom) read_system_input(header, place);
         // name:type:columns, again and again
         auto layout = value_of(header, "Properties").value_or("species:S:1:pos:R:3");
         std::replace(layout.begin(), layout.end(), ':', ' ');
@@ -129,11 +135,53 @@ class ExtendedXyz {
         for (std::size_t k = 0; k + 2 < fields.size(); k += 3) {
             if (fields[k] == "species") species_ = columns_;
             if (fields[k] == "pos" && fields[k + 2] == "3") positions_ = columns_;
+            if (fields[k] == "charges" && fields[k + 2] == "1") charges_ = columns_;
+            for (const auto& place : layout_.places)
+                if (fields[k] == "input_" + place.name &&
+                    fields[k + 2] == std::to_string(place.columns))
+                    inputs_[place.name] = columns_;
             const int columns = number<int>(fields[k + 2], "a number of columns in Properties");
             if (columns < 1) refuse(fields[k + 2], "a number of columns in Properties");
             columns_ += static_cast<std::size_t>(columns);
         }
         if (!species_ || !positions_) refuse(header, "Properties=... with species:S:1 and pos:R:3");
+        for (const auto& place : layout_.places)
+            if (place.per_atom && place.default_values.empty() && inputs_.count(place.name) == 0)
+                refuse(header, "Properties=... with input_" + place.name +
+                                   ":R:" + std::to_string(place.columns) + " for the input " +
+                                   place.title());
+    }
+
+    void read_system_input(const std::string& header, const InputPlace& place) {
+        const auto text = value_of(header, "input_" + place.name);
+        auto* const values = &system_.system_inputs[place.first];
+        if (!text && !place.default_values.empty()) {
+            std::copy(place.default_values.begin(), place.default_values.end(), values);
+            return;
+        }
+        const auto words = words_of(text.value_or(""));
+        if (static_cast<std::int64_t>(words.size()) != place.columns)
+            refuse(text.value_or(""),
+                   "input_" + place.name + "=\"...\" for the input " + place.title());
+        for (std::size_t k = 0; k < words.size(); ++k) values[k] = input_number(words[k], place);
+    }
+
+    double input_number(const std::string& word, const NamedInput& input) const {
+        const auto value = number<double>(word, "a number");
+        if (input.is_integer && value != std::round(value)) refuse(word, "a whole number");
+        return value;
+    }
+
+    void read_atom_inputs(const std::vector<std::string>& words) {
+        if (charges_) system_.charges.push_back(number<double>(words[*charges_], "a charge"));
+        for (const auto& place : layout_.places) {
+            if (!place.per_atom) continue;
+            const auto found = inputs_.find(place.name);
+            for (std::int64_t k = 0; k < place.columns; ++k)
+                system_.atom_inputs.push_back(found == inputs_.end()
+                                                  ? place.default_values[k]
+                                                  : input_number(words[found->second + k], place));
+        }
     }
 
     void read_atom() {
@@ -147,14 +195,17 @@ class ExtendedXyz {
         system_.species.push_back(found - card_.species.begin());
         for (std::size_t k = 0; k < 3; ++k)
             system_.positions.push_back(number<double>(words[*positions_ + k], "a coordinate"));
+        read_atom_inputs(words);
     }
 
     std::string path_;
     const ModelCard& card_;
+    InputLayout layout_;
     std::istringstream lines_;
     int line_ = 0;
     std::size_t columns_ = 0;
-    std::optional<std::size_t> species_, positions_;
+    std::optional<std::size_t> species_, positions_, charges_;
+    std::map<std::string, std::size_t> inputs_;  ///< first column of each
     WholeSystem system_;
 };
 
@@ -184,6 +235,10 @@ WholeSystem read_structure_file(const std::string& path, const ModelCard& card) 
             charges->fail("got " + std::to_string(system.charges.size()) + " charges, expected " +
                           std::to_string(system.species.size()) + " as in \"symbols\"");
     }
+    auto inputs = read_input_values(document, card, system.species.size(), card.total_charge);
+    if (!inputs.charges.empty()) system.charges = std::move(inputs.charges);
+    system.atom_inputs = std::move(inputs.atoms);
+    system.system_inputs = std::move(inputs.system);
     std::vector<double> cell;
     const auto vectors = document.at("cell");
     for (const auto& vector : vectors.as_array_of("lattice vectors")) append_vector(vector, cell);

@@ -69,6 +69,8 @@ AtomGraph folded_graph(const WholeSystem& system, const EdgeList& edges) {
     graph.edge_vector = edges.vector.data();
     graph.position = system.positions.data();
     if (!system.charges.empty()) graph.charge = system.charges.data();
+    if (!system.atom_inputs.empty()) graph.atom_inputs = system.atom_inputs.data();
+    if (!system.system_inputs.empty()) graph.system_inputs = system.system_inputs.data();
     if (system.setup_cell) graph.setup_cell = system.setup_cell->data();
     graph.edge_shift = edges.shift.data();
     graph.edge_cell_shift = edges.cell_shift.data();

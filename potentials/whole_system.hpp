@@ -18,9 +18,11 @@ struct EdgeList;
 
 /// All atoms of a system in one process, in Angstrom.
 struct WholeSystem {
-    std::vector<std::int64_t> species;                ///< (n,) position in ModelCard::species
-    std::vector<double> positions;                    ///< (n, 3); may lie outside of the cell
-    std::vector<double> charges;                      ///< (n,) in e; empty: atoms have none
+    std::vector<std::int64_t> species;  ///< (n,) position in ModelCard::species
+    std::vector<double> positions;      ///< (n, 3); may lie outside of the cell
+    std::vector<double> charges;        ///< (n,) in e; empty: atoms have none
+    /// (n, atom_columns) and (system_columns,) of InputLayout; empty: the card's defaults.
+    std::vector<double> atom_inputs, system_inputs;
     double cell[9] = {0};                             ///< rows are lattice vectors
     std::optional<std::array<double, 9>> setup_cell;  ///< see AtomGraph; none: `cell`
     bool periodic[3] = {true, true, true};

@@ -68,9 +68,33 @@ void check_rows(const JsonCursor& document, const ModelCard& card) {
                       "periodic image's shift; raw rows keep one row for each image");
 }
 
+bool same_input(const InputSpec& left, const InputSpec& right) {
+    const auto &a = *left.named, &b = *right.named;
+    return left.role == right.role && a.columns == b.columns && a.is_integer == b.is_integer &&
+           a.unit == b.unit && a.default_values == b.default_values;
+}
+
+/// A model may take what the user gives under one name in several places, as one quantity.
+void check_names(const JsonCursor& document, const ModelCard& card) {
+    std::vector<const InputSpec*> named;
+    for (const auto* inputs : {&card.inputs, &card.arguments})
+        for (const auto& input : *inputs) {
+            if (!input.named) continue;
+            for (const auto* other : named)
+                if (other->named->name == input.named->name && !same_input(*other, input))
+                    document.at(inputs == &card.inputs ? "inputs" : "forward")
+                        .fail("got two different inputs of the name " +
+                              in_quotes(input.named->name) +
+                              ", expected the same role, columns, dtype, unit and default, or "
+                              "another name");
+            named.push_back(&input);
+        }
+}
+
 }  // namespace
 
 void check_card_consistency(const JsonCursor& document, const ModelCard& card) {
+    check_names(document, card);
     check_forward(document, card);
     check_forces(document, card);
     check_rows(document, card);

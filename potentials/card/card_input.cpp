@@ -5,12 +5,13 @@
 
 #include "potentials/card/card_constant.hpp"
 #include "potentials/card/card_shape.hpp"
+#include "potentials/card/named_input.hpp"
 
 namespace nvalchemi {
 
 namespace {
 
-constexpr std::array<NamedValue<InputRole>, 20> kRoles = {{
+constexpr std::array<NamedValue<InputRole>, 22> kRoles = {{
     {"species_index", InputRole::SpeciesIndex},
     {"species_one_hot", InputRole::SpeciesOneHot},
     {"positions", InputRole::Positions},
@@ -27,6 +28,8 @@ constexpr std::array<NamedValue<InputRole>, 20> kRoles = {{
     {"owned_mask", InputRole::OwnedMask},
     {"charges", InputRole::Charges},
     {"total_charge", InputRole::TotalCharge},
+    {"atom_input", InputRole::AtomInput},
+    {"system_input", InputRole::SystemInput},
     {"neighbor_matrix", InputRole::NeighborMatrix},
     {"neighbor_mask", InputRole::NeighborMask},
     {"constant", InputRole::Constant},
@@ -45,6 +48,8 @@ bool is_floating(const InputSpec& input) {
         case InputRole::TotalCharge:
         case InputRole::NeighborMask: return true;
         case InputRole::Constant: return input.value->kind == ElementKind::Floating;
+        case InputRole::AtomInput:
+        case InputRole::SystemInput: return !input.named->is_integer;
         default: return false;
     }
 }
@@ -79,10 +84,17 @@ void check_table_shape(const JsonCursor& shape, const InputSpec& input) {
 }
 
 InputSpec read_input(const JsonCursor& record, const std::string& key) {
-    record.allow_only({"role", "shape", "value", "requires_grad"});
     InputSpec input;
     input.key = key;
-    input.role = record.at("role", "say what the model finds there").as_one_of(kRoles);
+    const JsonCursor role = record.at("role", "say what the model finds there");
+    input.role = role.as_one_of(kRoles);
+    if (input.role == InputRole::AtomInput || input.role == InputRole::SystemInput) {
+        record.allow_only(
+            {"role", "shape", "requires_grad", "name", "columns", "default", "unit", "dtype"});
+        input.named = read_named_input(record);
+    } else {
+        record.allow_only({"role", "shape", "value", "requires_grad"});
+    }
     if (const auto shape = record.find("shape")) {
         input.shape = read_card_shape(*shape);
         check_table_shape(*shape, input);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "potentials/card/named_input.hpp"
+
 namespace nvalchemi {
 
 namespace {
@@ -47,12 +49,11 @@ std::vector<std::string> read_symbols(const JsonCursor& symbols,
 
 }  // namespace
 
-ReferenceStructure read_card_reference(const JsonCursor& reference,
-                                       const std::vector<std::string>& species) {
-    reference.allow_only({"symbols", "positions", "cell", "pbc", "charges", "energy", "energies",
-                          "forces", "stress", "total_charge"});
+ReferenceStructure read_card_reference(const JsonCursor& reference, const ModelCard& card) {
+    reference.allow_only({"symbols", "positions", "cell", "pbc", "charges", "inputs", "energy",
+                          "energies", "forces", "stress", "total_charge"});
     ReferenceStructure result;
-    result.symbols = read_symbols(reference.at("symbols"), species);
+    result.symbols = read_symbols(reference.at("symbols"), card.species);
     const std::size_t n = result.symbols.size();
     result.positions = read_vectors(reference.at("positions"), n);
     const std::vector<double> cell = read_vectors(reference.at("cell"), 3);
@@ -65,8 +66,11 @@ ReferenceStructure read_card_reference(const JsonCursor& reference,
         result.atomic_energies = read_numbers(*energies, n);
     }
     result.forces = read_vectors(reference.at("forces"), n);
-    if (const auto charge = reference.find("total_charge"))
-        result.total_charge = charge->as_number();
+    const auto charge = reference.find("total_charge");
+    auto values = read_input_values(reference, card, n, charge ? charge->as_number() : 0.0);
+    if (!values.charges.empty()) result.charges = std::move(values.charges);
+    result.atom_inputs = std::move(values.atoms);
+    result.system_inputs = std::move(values.system);
     if (const auto stress = reference.find("stress")) result.stress = read_vectors(*stress, 3);
     return result;
 }

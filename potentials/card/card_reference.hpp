@@ -7,9 +7,9 @@
 
 namespace nvalchemi {
 
-/// Read the object "reference" of a card; its symbols must be among `species`. Throws SpecError.
-ReferenceStructure read_card_reference(const JsonCursor& reference,
-                                       const std::vector<std::string>& species);
+/// Read the object "reference" of a card whose species and inputs are read already. Throws
+/// SpecError.
+ReferenceStructure read_card_reference(const JsonCursor& reference, const ModelCard& card);
 
 }  // namespace nvalchemi
 

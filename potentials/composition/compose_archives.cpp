@@ -10,9 +10,12 @@
 
 #include "kernels/register_ops.hpp"
 #include "potentials/archive.hpp"
+#include "potentials/card/named_input.hpp"
 #include "potentials/composition/composition.hpp"
+#include "potentials/input_layout.hpp"
 #include "potentials/sample_structure.hpp"
 #include "potentials/whole_system.hpp"
+#include "spec/json_cursor.hpp"
 
 namespace nvalchemi {
 
@@ -62,6 +65,18 @@ WholeSystem in_card(const WholeSystem& system, const ModelCard& from, const Mode
     for (auto& species : copy.species)
         species = std::find(to.species.begin(), to.species.end(), from.species[species]) -
                   to.species.begin();
+    const auto layout = input_layout(from), own = input_layout(to);
+    copy.atom_inputs.assign(copy.size() * own.atom_columns, 0.0);
+    copy.system_inputs.assign(own.system_columns, 0.0);
+    for (const auto& place : own.places) {
+        const auto* source = layout.find(place.name);
+        const auto count = source && place.per_atom ? copy.size() : std::int64_t(source ? 1 : 0);
+        const auto& given = place.per_atom ? system.atom_inputs : system.system_inputs;
+        auto& taken = place.per_atom ? copy.atom_inputs : copy.system_inputs;
+        for (std::int64_t row = 0; row < count; ++row)
+            std::copy_n(given.begin() + row * layout.atom_columns + source->first, place.columns,
+                        taken.begin() + row * own.atom_columns + place.first);
+    }
     return copy;
 }
 
@@ -71,6 +86,8 @@ WholeSystem sample_system(const ModelCard& card) {
     system.species = sample.species;
     system.positions = sample.positions;
     system.charges = sample.charges;
+    system.atom_inputs = sample.atom_inputs;
+    system.system_inputs = sample.system_inputs;
     std::copy(sample.cell, sample.cell + 9, system.cell);
     return system;
 }
@@ -121,6 +138,20 @@ void compare_with_parts(const std::vector<ArchiveToCompose>& parts, Session& com
                      "Add the models in LAMMPS's input, with pair_style hybrid/overlay");
 }
 
+/// What a reference gives for the composition's inputs; false if it lacks one that has no default.
+bool add_inputs(const nlohmann::ordered_json& record, const ModelCard& card, WholeSystem& system) {
+    for (const auto& place : input_layout(card).places)
+        if (place.default_values.empty() &&
+            !(record.contains("inputs") && record["inputs"].contains(place.name)))
+            return false;
+    auto values = read_input_values(JsonCursor::parse(record.dump(), card.name, "/reference"), card,
+                                    system.species.size(), 0.0);
+    if (!values.charges.empty()) system.charges = std::move(values.charges);
+    system.atom_inputs = std::move(values.atoms);
+    system.system_inputs = std::move(values.system);
+    return true;
+}
+
 /// The reference of the first part that has one with elements of the composition, and charges if
 /// it reads them, with the composition's own numbers.
 std::string with_reference(const std::string& card_text, const std::vector<CompositionPart>& parts,
@@ -143,9 +174,10 @@ std::string with_reference(const std::string& card_text, const std::vector<Compo
         system.charges = reference->charges;
         std::copy(reference->cell, reference->cell + 9, system.cell);
         std::copy(reference->periodic, reference->periodic + 3, system.periodic);
+        auto record = nlohmann::ordered_json::parse(part.card_text)["reference"];
+        if (!add_inputs(record, composed.card(), system)) continue;
         const auto whole = evaluate_whole(composed, system);
         auto card = nlohmann::ordered_json::parse(card_text);
-        auto record = nlohmann::ordered_json::parse(part.card_text)["reference"];
         record.erase("total_charge");  // the composition is evaluated without one
         record.erase("stress");
         record["energy"] = whole.energy;

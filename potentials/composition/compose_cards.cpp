@@ -191,6 +191,20 @@ Json outside_record(const CompositionPart& part, const InputSpec& input) {
     return Json::object();
 }
 
+/// One name is one quantity, whichever part takes it.
+void check_same_input(const InputSpec& input, Json left, Json right) {
+    if (!input.named) return;
+    for (auto* record : {&left, &right}) {
+        record->erase("requires_grad");
+        if (!record->contains("columns")) (*record)["columns"] = 1;
+    }
+    for (const auto& [key, value] : right.items())
+        if (!left.contains(key) || left[key] != value || left.size() != right.size())
+            refuse("the parts take different inputs under the name '" + input.named->name +
+                   "', expected the same role, columns, dtype, unit and default; name one of them "
+                   "otherwise in its card");
+}
+
 Json inputs(const std::vector<CompositionPart>& parts, const CommonFacts& facts) {
     Json result;
     result["species"] = {{"role", "species_index"}};
@@ -211,7 +225,10 @@ Json inputs(const std::vector<CompositionPart>& parts, const CommonFacts& facts)
             if (!is_from_outside(*input, facts)) continue;
             const auto record = outside_record(part, *input);
             auto& entry = result[input_key(*input)];
-            if (entry.is_null()) entry = record;
+            if (entry.is_null())
+                entry = record;
+            else
+                check_same_input(*input, entry, record);
             if (facts.forces == ForceSource::Model)
                 entry.erase("requires_grad");  // the composition differentiates, by a strain
             else if (record.value("requires_grad", false))
@@ -327,6 +344,8 @@ std::string input_key(const InputSpec& input) {
         case InputRole::OwnedMask: return "owned_mask";
         case InputRole::Charges: return "charges";
         case InputRole::TotalCharge: return "total_charge";
+        case InputRole::AtomInput:
+        case InputRole::SystemInput: return "input_" + input.named->name;
         case InputRole::NeighborMatrix: return "neighbor_matrix";
         case InputRole::NeighborMask: return "neighbor_mask";
         default: break;

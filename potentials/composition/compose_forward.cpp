@@ -231,6 +231,10 @@ class ForwardText {
             case InputRole::Cell:
                 return in_precision(part,
                                     strained() && strains(part.card) ? "cell" : outside(input));
+            case InputRole::AtomInput:
+            case InputRole::SystemInput:
+                return input.named->is_integer ? outside(input)
+                                               : in_precision(part, outside(input));
             case InputRole::SetupCell:
             case InputRole::OwnedMask:
             case InputRole::TotalCharge: return in_precision(part, outside(input));

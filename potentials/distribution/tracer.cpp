@@ -323,6 +323,11 @@ TensorFacts facts_of_input(InputRole role, const torch::Tensor& tensor, const Pr
         case InputRole::SpeciesIndex:
         case InputRole::SpeciesOneHot:
         case InputRole::Charges: set_space(probe.n_rows, SPACE_NODE); break;
+        case InputRole::AtomInput:
+            // of two extents that are alike, the first is that of the rows
+            for (std::int64_t dim = 0; dim < tensor.dim() && facts.placed_dim() < 0; ++dim)
+                if (tensor.size(dim) == probe.n_rows) facts.dims[dim] = {SPACE_NODE, 1};
+            break;
         case InputRole::OwnedMask:
             set_space(probe.n_rows, SPACE_NODE);
             facts.starts_stale = true;  // 0 on halo rows, 1 on their owners'

@@ -34,6 +34,8 @@ INPUT_ROLES = (
     "owned_mask",
     "charges",
     "total_charge",
+    "atom_input",
+    "system_input",
     "neighbor_matrix",
     "neighbor_mask",
     "constant",
@@ -74,12 +76,14 @@ REFERENCE_KEYS = (
     "cell",
     "pbc",
     "charges",
+    "inputs",
     "energy",
     "energies",
     "forces",
     "stress",
     "total_charge",
 )
+NAMED_ROLES = ("atom_input", "system_input")  # what the user of a model gives under a name
 
 
 class CardError(ValueError):
@@ -108,7 +112,8 @@ def make_card(
 ):
     """The card of a model in Angstrom and eV that takes one `Dict[str, Tensor]`.
 
-    `inputs`: key of the dictionary -> role, or -> {"role": ..., "shape": ...}.
+    `inputs`: key of the dictionary -> role, or -> {"role": ..., "shape": ...}; the roles atom_input
+    and system_input need a "name", and may have "columns", "default", "unit" and "dtype".
     `outputs`: key of the result -> {"role", "kind", "shape"}.
     `forces`: who differentiates: "edge_vectors" or "positions" (the plugin), or "model".
     """
@@ -172,6 +177,25 @@ def _check_species(card):
         )
 
 
+def _check_named(pointer, entry):
+    name, columns = entry.get("name"), entry.get("columns", 1)
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        raise CardError(f"{pointer}/name", name, "a name of letters, digits and _, a letter first")
+    if name in ("charges", "total_charge"):
+        raise CardError(f"{pointer}/name", name, f"another name: it is that of role '{name}'")
+    if not isinstance(columns, int) or columns < 1:
+        raise CardError(f"{pointer}/columns", columns, "a number from 1 on")
+    if entry.get("dtype", "int64") != "int64":
+        raise CardError(f"{pointer}/dtype", entry["dtype"], "'int64', or no such key")
+    if "default" in entry:
+        default = entry["default"]
+        values = default if isinstance(default, list) else [default]
+        if len(values) != columns:
+            raise CardError(f"{pointer}/default", default, f"{columns} number(s)")
+        if "dtype" in entry and any(value != int(value) for value in values):
+            raise CardError(f"{pointer}/default", default, "whole numbers, as dtype is int64")
+
+
 def _check_inputs_and_outputs(card):
     for key, entry in card["inputs"].items():
         _one_of(f"/inputs/{key}/role", entry.get("role"), INPUT_ROLES)
@@ -181,6 +205,8 @@ def _check_inputs_and_outputs(card):
                 entry.get("value"),
                 "a value for the role 'constant', and for no other role",
             )
+        if entry["role"] in NAMED_ROLES:
+            _check_named(f"/inputs/{key}", entry)
     for key, entry in card["outputs"].items():
         _one_of(f"/outputs/{key}/role", entry.get("role"), OUTPUT_ROLES)
         _one_of(f"/outputs/{key}/kind", entry.get("kind"), OUTPUT_KINDS)

@@ -10,7 +10,7 @@ import itertools
 
 import numpy as np
 import torch
-from card import DTYPES
+from card import DTYPES, NAMED_ROLES
 
 # Agreement asked of an archive with the calculator it was made from, relative to the largest
 # absolute value of each quantity (or to 1): reordered sums in the model's own precision.
@@ -86,6 +86,10 @@ def role_values(card, atoms, edges=None):
     cell, n = np.asarray(atoms["cell"]), len(atoms["symbols"])
     position_in_card = [card["species"].index(s) for s in atoms["symbols"]]
 
+    inputs = atoms.get("inputs", {})
+    charges = inputs.get("charges", atoms.get("charges"))
+    total_charge = inputs.get("total_charge", atoms.get("total_charge", 0.0))
+
     def real(values):
         return torch.as_tensor(np.ascontiguousarray(values), dtype=dtype)
 
@@ -102,13 +106,14 @@ def role_values(card, atoms, edges=None):
         "edge_cell_shifts": real(sign * shift),
         "cell": real(cell),
         "setup_cell": real(cell),
-        **({"charges": real(atoms["charges"])} if "charges" in atoms else {}),
+        **({"charges": real(charges)} if charges is not None else {}),
         "batch": torch.zeros(n, dtype=torch.int64),
         "batch_pointer": torch.tensor([0, n]),
         "n_rows": torch.tensor(n),
         "n_owned": torch.tensor(n),
         "owned_mask": torch.ones(n, dtype=dtype),
-        "total_charge": real([float(atoms.get("total_charge", 0.0))]),
+        "total_charge": real([float(total_charge)]),
+        "inputs": inputs,
     }
 
 
@@ -149,7 +154,33 @@ def _table(entry, values, counts, cutoff):
     )
 
 
+def _named_value(entry, values, counts, dtype):
+    """What the structure, or else the card, gives under a name: a number, one of each column, or a
+    list with an entry for each atom; (rows), (rows, columns) or (columns)."""
+    columns, name = entry.get("columns", 1), entry["name"]
+    given = values["inputs"].get(name, entry.get("default"))
+    if given is None:
+        raise ValueError(f"structure: got no value for the input '{name}', expected one of inputs")
+    number = torch.as_tensor(np.asarray(given, dtype=float))
+    if entry["role"] == "system_input":
+        number = number.reshape(columns)
+    elif number.dim() == 0 or (number.dim() == 1 and columns > 1):
+        number = number.reshape(1, columns).expand(counts["rows"], columns)
+    else:
+        number = number.reshape(counts["rows"], columns)
+    if "dtype" in entry:
+        if bool((number != number.round()).any()):
+            raise ValueError(f"structure: got {given} for the input '{name}', expected integers")
+        dtype = torch.int64
+    number = number.to(dtype).clone()
+    if entry["role"] == "atom_input" and columns == 1:
+        number = number.reshape(-1)
+    return _shaped(number, entry, counts).requires_grad_(entry.get("requires_grad", False))
+
+
 def _argument(entry, values, counts, dtype):
+    if entry["role"] in NAMED_ROLES:
+        return _named_value(entry, values, counts, dtype)
     if entry["role"] == "constant":
         if isinstance(entry["value"], (bool, int, float, str)) and "shape" not in entry:
             return entry["value"]

@@ -28,7 +28,8 @@ constexpr const char* kUsage =
     "                          [--device cpu|cuda|cuda:N] [--charge Q] [--ops LIBRARY.so]\n"
     "\n"
     "Evaluate a model archive alone, undecomposed, on the structure of a case file (symbols, cell\n"
-    "with lattice vectors as rows, pbc, positions; Angstrom) and write energy, energies, forces,\n"
+    "with lattice vectors as rows, pbc, positions; Angstrom; where the model takes more, charges\n"
+    "and inputs: {name: number | list | list of lists}) and write energy, energies, forces,\n"
     "virial (-dE/dstrain) and stress (dE/dstrain / V, null unless periodic in three directions)\n"
     "as JSON, in eV and Angstrom, and the model's further outputs by key, in its own units: a row\n"
     "for each atom, or the values of the system.\n";

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "potentials/input_layout.hpp"
+
 namespace nvalchemi {
 
 namespace {
@@ -21,6 +23,8 @@ WholeSystem companion_system(const ModelCard& card) {
         system.charges.push_back(atom % 3 == 0 ? 0.9 : -0.6);
         system.species.push_back(std::min(atom % 3 * (species / 2), species - 1));
     }
+    system.atom_inputs = sample_atom_inputs(card, kAtoms);
+    system.system_inputs = sample_system_inputs(card);
     for (int axis = 0; axis < 3; ++axis) {
         system.cell[4 * axis] = 7 * card.cutoff;
         system.periodic[axis] = false;

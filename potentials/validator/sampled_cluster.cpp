@@ -80,6 +80,8 @@ Cluster cut_cluster(const WholeSystem& surroundings, std::int64_t centers, doubl
     std::copy_n(surroundings.cell, 9, cluster.atoms.cell);
     std::copy_n(surroundings.periodic, 3, cluster.atoms.periodic);
     cluster.atoms.setup_cell = surroundings.setup_cell;
+    cluster.atoms.system_inputs = surroundings.system_inputs;
+    const auto columns = surroundings.atom_inputs.size() / std::max<std::size_t>(steps.size(), 1);
     std::vector<std::int64_t> row(steps.size(), -1);
     for (std::size_t atom = 0; atom < steps.size(); ++atom) {
         if (steps[atom] == kFarAway) continue;
@@ -87,6 +89,10 @@ Cluster cut_cluster(const WholeSystem& surroundings, std::int64_t centers, doubl
         cluster.atoms.species.push_back(surroundings.species[atom]);
         if (!surroundings.charges.empty())
             cluster.atoms.charges.push_back(surroundings.charges[atom]);
+        const auto& inputs = surroundings.atom_inputs;
+        cluster.atoms.atom_inputs.insert(cluster.atoms.atom_inputs.end(),
+                                         inputs.begin() + atom * columns,
+                                         inputs.begin() + (atom + 1) * columns);
         for (int k = 0; k < 3; ++k)
             cluster.atoms.positions.push_back(surroundings.positions[3 * atom + k]);
     }

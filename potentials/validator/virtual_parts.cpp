@@ -87,6 +87,8 @@ VirtualParts make_virtual_parts(const WholeSystem& system, const ModelCard& card
     structure.species = system.species;
     structure.positions = system.positions;
     structure.charges = system.charges;
+    structure.atom_inputs = system.atom_inputs;
+    structure.system_inputs = system.system_inputs;
     structure.setup_cell = system.setup_cell;
     std::copy_n(system.cell, 9, structure.cell);
     structure.edges = neighbor_search(system.positions, system.cell, system.periodic, card.cutoff);

@@ -24,6 +24,7 @@
 #include <exception>
 #include <map>
 
+#include "potentials/input_layout.hpp"
 #include "potentials/session.hpp"
 
 using namespace LAMMPS_NS;
@@ -56,6 +57,20 @@ std::string mismatch(const nvalchemi::ModelCard &card, const nvalchemi::ModelCar
   if (card.energy_unit != pair.energy_unit || card.length_unit != pair.length_unit)
     return "units " + card.length_unit + " and " + card.energy_unit + ", expected " +
            pair.length_unit + " and " + pair.energy_unit;
+
+  // one set of values serves all models
+
+  const auto own = nvalchemi::input_layout(card), given = nvalchemi::input_layout(pair);
+  for (const nvalchemi::InputPlace &place : own.places) {
+    if (place.name == nvalchemi::kTotalChargeName && given.system_columns == 0) continue;
+    const nvalchemi::InputPlace *same = given.find(place.name);
+    const bool fits = same && same->per_atom == place.per_atom && same->first == place.first &&
+                      same->columns == place.columns && (same->is_integer || !place.is_integer) &&
+                      (!place.per_atom || own.atom_columns == given.atom_columns);
+    if (!fits)
+      return "inputs " + nvalchemi::titles_of_inputs(card) +
+             ", expected the same in the same order (" + nvalchemi::titles_of_inputs(pair) + ")";
+  }
   return "";
 }
 

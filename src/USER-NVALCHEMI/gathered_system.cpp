@@ -71,6 +71,7 @@ std::vector<AtomRecord> local_records(LAMMPS *lmp, PairNvalchemi *pair, int grou
   const auto *atom = lmp->atom;
   const double length = pair->angstrom_per_length();
   const SubDomain mine(*lmp->domain);
+  const ModelGraph &rows = pair->parts().graph;
   const auto seen =
       has_record ? seen_neighbors(lmp, pair) : std::vector<nvalchemi::SeenNeighbors>();
 
@@ -83,7 +84,7 @@ std::vector<AtomRecord> local_records(LAMMPS *lmp, PairNvalchemi *pair, int grou
     record.species = species;
     record.in_group = (atom->mask[i] & groupbit) != 0;
     for (int k = 0; k < 3; k++) record.x[k] = atom->x[i][k] * length;
-    if (atom->q_flag) record.charge = atom->q[i];
+    record.charge = charge_of(rows, atom->q, i);
     const double distance = mine.face_distance(atom->x[i]);
     record.face_distance = distance < 0.0 ? -1.0 : distance * length;
     if (has_record) {
@@ -180,6 +181,29 @@ void gather_outputs(LAMMPS *lmp, PairNvalchemi *pair, const std::vector<std::siz
   }
 }
 
+// what the user gives; `place` as above
+
+void gather_inputs(LAMMPS *lmp, PairNvalchemi *pair, const std::vector<std::size_t> &place,
+                   nvalchemi::WholeSystem &system)
+{
+  const ModelGraph &rows = pair->parts().graph;
+  const auto &given = rows.given();
+  const auto columns = static_cast<std::size_t>(given.columns);
+  system.system_inputs = given.system;
+  if (columns == 0) return;
+  std::vector<double> values;
+  for (int i = 0; i < lmp->atom->nlocal; i++) {
+    if (pair->model_species(lmp->atom->type[i]) < 0) continue;
+    const double *const mine = &given.atoms[rows.row_of_atom(i) * columns];
+    values.insert(values.end(), mine, mine + columns);
+  }
+  std::vector<int> counts;
+  const auto all = gather_records(lmp, values, counts);
+  system.atom_inputs.resize(all.size());
+  for (std::size_t k = 0; k < all.size() / columns; k++)
+    std::copy_n(&all[k * columns], columns, &system.atom_inputs[place[k] * columns]);
+}
+
 void add_atom(const AtomRecord &record, int owner, bool has_charges, bool has_virials,
               bool has_record, GatheredSystem &gathered)
 {
@@ -201,6 +225,24 @@ void add_atom(const AtomRecord &record, int owner, bool has_charges, bool has_vi
 }
 
 }    // namespace
+
+/* ---------------------------------------------------------------------- */
+
+bool LAMMPS_NS::has_charges(LAMMPS *lmp, PairNvalchemi *pair)
+{
+  return lmp->atom->q_flag != 0 || pair->parts().graph.given().has_charges;
+}
+
+/* ---------------------------------------------------------------------- */
+
+double LAMMPS_NS::charge_of(const ModelGraph &rows, const double *q, int i)
+{
+  const auto &given = rows.given();
+  const auto row = given.has_charges ? rows.row_of_atom(i) : 0;
+  if (given.has_charges && row < static_cast<std::int64_t>(given.charges.size()))
+    return given.charges[row];
+  return q ? q[i] : 0.0;
+}
 
 /* ----------------------------------------------------------------------
    a 2d system has no images along z
@@ -276,9 +318,10 @@ GatheredSystem LAMMPS_NS::gather_system(LAMMPS *lmp, PairNvalchemi *pair, int gr
   gathered.place.resize(order.size());
   for (std::size_t at = 0; at < order.size(); at++) {
     gathered.place[order[at]] = at;
-    add_atom(records[order[at]], owners[order[at]], lmp->atom->q_flag != 0, has_virials != 0,
+    add_atom(records[order[at]], owners[order[at]], has_charges(lmp, pair), has_virials != 0,
              has_record, gathered);
   }
+  if (has_record) gather_inputs(lmp, pair, gathered.place, gathered.atoms.system);
   if (has_record) gather_outputs(lmp, pair, gathered.place, gathered.decomposed.extras);
   return gathered;
 }

@@ -34,6 +34,12 @@ struct GatheredSystem {
 
 void copy_box(class LAMMPS *, double length, nvalchemi::WholeSystem &);
 
+// the charges that the model takes: LAMMPS's q, or what is given in its place, of atom i; `rows` are
+// those of the latest evaluation
+
+bool has_charges(class LAMMPS *, class PairNvalchemi *);
+double charge_of(const class ModelGraph &rows, const double *q, int i);
+
 // number of atoms of types that the style maps; collective
 
 bigint count_mapped_atoms(class LAMMPS *, class PairNvalchemi *, int groupbit = 0);

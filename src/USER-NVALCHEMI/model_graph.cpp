@@ -68,8 +68,11 @@ const nvalchemi::AtomGraph &ModelGraph::update(const AtomView &atoms, const doub
   graph_.setup_cell = setup_cell_;
 
   graph_.n_owned = n_owned_;
-  graph_.n_rows = static_cast<std::int64_t>(atom_of_row_.size());
+  graph_.n_rows = n_rows();
   update_rows(atoms);
+  if (!given_.system.empty()) graph_.system_inputs = given_.system.data();
+  if (given_.columns > 0) graph_.atom_inputs = show_inputs(given_.atoms);
+  if (given_.has_charges) graph_.charge = show_charges(given_.charges);
   update_edges(atoms);
   if (settings_.wants_shifts) update_shifts();
   return graph_;
@@ -93,7 +96,8 @@ void ModelGraph::plant(const nvalchemi::Faults &faults, int rank)
 
 double ModelGraph::memory_usage() const
 {
-  return double(row_of_atom_.capacity()) * sizeof(std::int64_t) +
+  return double(given_.atoms.capacity() + given_.charges.capacity()) * sizeof(double) +
+         double(row_of_atom_.capacity()) * sizeof(std::int64_t) +
          double(atom_of_row_.capacity() + used_ghosts_.capacity()) * sizeof(int);
 }
 

@@ -17,6 +17,7 @@
 #define LMP_MODEL_GRAPH_H
 
 #include "fault_injection.h"
+#include "given_inputs.h"
 
 #include <cstdint>
 #include <utility>
@@ -116,6 +117,12 @@ class ModelGraph {
   void take_setup_cell(const double *h);
   const double *setup_cell() const { return setup_cell_; }
 
+  // what the user gives for the model's inputs, which each update() hands on; the rows of the latest
+  // re-neighbouring
+
+  nvalchemi::GivenInputs &given() { return given_; }
+  const nvalchemi::GivenInputs &given() const { return given_; }
+
   // the graph at the present positions; `h` is Domain::h. Valid until the next call. Throws
   // std::runtime_error if the atoms are not those of the last re-neighbouring.
 
@@ -136,11 +143,16 @@ class ModelGraph {
   virtual HostEdges edges_on_host() const = 0;
 
   std::int64_t n_owned() const { return n_owned_; }
+  std::int64_t n_rows() const { return static_cast<std::int64_t>(atom_of_row_.size()); }
 
   // LAMMPS's index of the atom behind a row; of halo rows that stand for several ghosts, one of
   // them; -1 for a row that no ghost shows
 
   int atom_of_row(std::int64_t row) const { return atom_of_row_[row]; }
+
+  // the row of an owned atom, -1 for one that is none of this style's
+
+  std::int64_t row_of_atom(int i) const { return row_of_atom_[i]; }
 
   // the atom's id; `tag` is Atom::tag
 
@@ -159,6 +171,11 @@ class ModelGraph {
   virtual void update_edges(const AtomView &atoms) = 0;
   virtual void update_shifts() = 0;
 
+  // numbers of the host's, by row, in the memory of the graph
+
+  virtual const double *show_inputs(const std::vector<double> &rows) { return rows.data(); }
+  virtual const double *show_charges(const std::vector<double> &rows) { return rows.data(); }
+
   GraphSettings settings_;
   nvalchemi::AtomGraph graph_;
   std::int64_t n_owned_ = 0;
@@ -169,6 +186,7 @@ class ModelGraph {
   std::vector<int> used_ghosts_;
   std::vector<std::int64_t> id_of_row_;    // (n_rows,), with GraphSettings::all_rows
   bool swap_halo_edges_ = false;
+  nvalchemi::GivenInputs given_;
 
  private:
   void cell_of(const double *h, double cell[9]) const;

@@ -75,6 +75,17 @@ template <class DeviceType> class NeighborGraphKokkos final : public ModelGraph 
   void fill_senders(SenderLists<DeviceType> &lists, int targets, bool by_row) const;
 
  private:
+  const double *show_inputs(const std::vector<double> &rows) override
+  {
+    upload(inputs_, rows);
+    return inputs_.data();
+  }
+  const double *show_charges(const std::vector<double> &rows) override
+  {
+    upload(charge_, rows);
+    return charge_.data();
+  }
+
   // LAMMPS renamed its own word for this type in 2026
 
   using Positions =
@@ -97,6 +108,7 @@ template <class DeviceType> class NeighborGraphKokkos final : public ModelGraph 
 
   Values<std::int64_t> species_, receiver_, sender_, cell_shift_;
   Values<double> position_, charge_, vector_, shift_;
+  Values<double> inputs_;    // (n_rows, columns), what the user gives
 
   // of edges_on_host()
 

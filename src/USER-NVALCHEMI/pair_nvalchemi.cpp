@@ -51,7 +51,7 @@ constexpr int FIRST_EVALUATIONS = 3;    // that LibTorch compiles and optimises 
 
 /* ---------------------------------------------------------------------- */
 
-PairNvalchemi::PairNvalchemi(LAMMPS *lmp) : Pair(lmp), impl(std::make_unique<Impl>())
+PairNvalchemi::PairNvalchemi(LAMMPS *lmp) : Pair(lmp), impl(std::make_unique<Impl>(lmp))
 {
   single_enable = 0;
   restartinfo = 0;
@@ -177,6 +177,7 @@ void PairNvalchemi::coeff(int narg, char **arg)
       throw std::runtime_error("distribution spec /core/policy/kind: got \"graph_parallel\", "
                                "expected \"halo\" (rows of atoms that are not ghosts of a rank are "
                                "kept by pair style nvalchemi, not by nvalchemi/kk)");
+    impl->inputs.declare(impl->session->card(), impl->options.inputs);
     impl->configure_graph(nvalchemi::map_types({arg + 3, arg + narg}, atom->ntypes,
                                                impl->session->card().species, under_hybrid));
   } catch (const std::exception &refusal) {
@@ -208,6 +209,7 @@ void PairNvalchemi::Impl::configure_graph(const std::vector<int> &types)
   cutoff = card.cutoff / units.angstrom_per_length;
   rows_ready = false;
 
+  graph->given() = {};
   graph->configure(graph_settings(card, units.angstrom_per_length, species_of_type));
 }
 
@@ -215,10 +217,18 @@ void PairNvalchemi::Impl::configure_graph(const std::vector<int> &types)
 
 void PairNvalchemi::init_style()
 {
-  if (impl->graph->settings().wants_charges && !atom->q_flag)
+  if (impl->graph->settings().wants_charges && !atom->q_flag && !impl->inputs.gives_charges())
     error->all(FLERR, PREFIX + "model '" + impl->session->card().name +
                           "' takes the charges of atoms, which atom_style " + atom->atom_style +
-                          " does not have; use atom_style charge, or another with charges");
+                          " does not have; use atom_style charge, or another with charges, or "
+                          "give them another source with 'input charges'");
+  std::string problem;
+  try {
+    impl->inputs.look_up();
+  } catch (const std::runtime_error &refusal) {
+    problem = refusal.what();
+  }
+  if (!problem.empty()) error->all(FLERR, PREFIX + problem);
   neighbor->add_request(this, NeighConst::REQ_FULL);
   impl->served.reset(atom->ntypes);
   impl->rows_ready = false;
@@ -247,6 +257,7 @@ void PairNvalchemi::evaluate_and_add()
 {
   refuse_unavailable();
   if (neighbor->ago == 0 || !impl->rows_ready) rebuild_rows();
+  if (!impl->inputs.empty()) give_inputs();
   const Evaluation evaluation = evaluate();
   accumulate(evaluation);
   if (impl->report_pending) report_setup();
@@ -343,6 +354,24 @@ void PairNvalchemi::rebuild_rows()
 }
 
 /* ----------------------------------------------------------------------
+   collective; LAMMPS's own errors go their own way
+------------------------------------------------------------------------- */
+
+void PairNvalchemi::give_inputs()
+{
+  const double start = platform::walltime();
+  nvalchemi::RankOutcome outcome;
+  try {
+    impl->inputs.evaluate(*impl->graph);
+  } catch (const std::runtime_error &refusal) {
+    outcome.failure = refusal.what();
+  }
+  stop_together(outcome);
+  impl->inputs.spread(*impl->graph, *impl->exchange);
+  impl->times.graph += platform::walltime() - start;
+}
+
+/* ----------------------------------------------------------------------
    the model on this rank's graph. Collective: a rank that fails takes part
    in the exchanges that remain, then all ranks stop with its message.
 ------------------------------------------------------------------------- */
@@ -380,7 +409,8 @@ Evaluation PairNvalchemi::evaluate()
     check_finite(*impl->graph, evaluation, *atom);
     impl->outputs.store(*impl->graph, evaluation, update->ntimestep, atom->nlocal,
                         1.0 / impl->units.ev_per_energy);
-    impl->outputs.remember(*atom, impl->graph->settings().wants_charges);
+    impl->outputs.remember(*atom,
+                           impl->graph->settings().wants_charges && !impl->inputs.gives_charges());
   } catch (const std::exception &problem) {
     outcome.failure = graph_done > start
                           ? problem.what()

@@ -114,6 +114,10 @@ class PairNvalchemi : public Pair {
 
   void evaluate_and_add();
 
+  // something of LAMMPS's atoms, computes, fixes or variables is an input of the model
+
+  bool reads_atoms() const;
+
   // the code for rows, edges and results in the memory of an execution space; the host's by default
 
   void use(std::unique_ptr<ModelGraph>, std::unique_ptr<Contribution>);
@@ -134,6 +138,7 @@ class PairNvalchemi : public Pair {
   void refuse_unavailable();
   bool only_default_pressure() const;
   void rebuild_rows();
+  void give_inputs();
   nvalchemi::Evaluation evaluate();
   void accumulate(const nvalchemi::Evaluation &);
   void stop_together(const nvalchemi::RankOutcome &);

@@ -33,6 +33,13 @@ void PairNvalchemi::report_graphs()
 
 /* ---------------------------------------------------------------------- */
 
+bool PairNvalchemi::reads_atoms() const
+{
+  return impl->inputs.reads_atoms();
+}
+
+/* ---------------------------------------------------------------------- */
+
 void PairNvalchemi::report_setup()
 {
   impl->report_pending = false;
@@ -64,7 +71,7 @@ void PairNvalchemi::report_setup()
   if (comm->me != 0) return;
   if (impl->options.verbose > 0)
     utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +
-                            decomposition + hint +
+                            impl->inputs.describe() + decomposition + hint +
                             (impl->options.verbose > 1 ? impl->session->listing() : std::string()));
   if (!gives_virial(impl->session->card()))
     error->warning(

@@ -9,6 +9,7 @@
 #include "contribution.h"
 #include "fault_injection.h"
 #include "ghost_homes.h"
+#include "input_sources.h"
 #include "model_graph.h"
 #include "model_outputs.h"
 #include "model_source.h"
@@ -30,6 +31,8 @@
 namespace LAMMPS_NS {
 
 struct PairNvalchemi::Impl {
+  explicit Impl(LAMMPS *lmp) : inputs(lmp) {}
+
   nvalchemi::PairOptions options;
   nvalchemi::UnitScale units;
   nvalchemi::Faults faults;
@@ -47,6 +50,7 @@ struct PairNvalchemi::Impl {
   std::unique_ptr<ModelGraph> graph;
   bool rows_ready = false;
   GhostHomes homes;
+  InputSources inputs;
 
   std::unique_ptr<Contribution> contribution;
   NvalchemiContribution record;

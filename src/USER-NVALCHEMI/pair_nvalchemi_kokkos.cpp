@@ -88,6 +88,7 @@ template <class DeviceType> void PairNvalchemiKokkos<DeviceType>::compute(int ef
   prepare_per_atom();
   atomKK->sync(execution_space, datamask_read);
   if (keeps_outputs()) atomKK->sync(Host, TAG_MASK | TYPE_MASK | Q_MASK);
+  if (reads_atoms()) atomKK->sync(Host, ALL_MASK);
   if (neighbor->ago == 0 && atom->molecular != Atom::ATOMIC) atomKK->sync(Host, SPECIAL_MASK);
   atomKK->modified(execution_space, eflag || vflag ? datamask_modify : F_MASK);
 

@@ -13,8 +13,40 @@ namespace nvalchemi {
 namespace {
 
 constexpr char KEYWORDS[] = "device, halo_comm, graphs, overlap, card, spec, lenient, ops, charge, "
-                            "threads, selftest, exclusions, "
+                            "input, threads, selftest, exclusions, "
                             "centroid, verbose";
+
+/* ---------------------------------------------------------------------- */
+
+bool is_keyword(const std::string &word)
+{
+  const std::string known = std::string(", ") + KEYWORDS + ",";
+  return known.find(", " + word + ",") != std::string::npos;
+}
+
+/* ----------------------------------------------------------------------
+   "input NAME SOURCE ...": what follows the name up to the next keyword.
+   Returns the place of the last word.
+------------------------------------------------------------------------- */
+
+std::size_t read_input(const std::vector<std::string> &arguments, std::size_t at,
+                       std::vector<InputOption> &inputs)
+{
+  InputOption input;
+  input.name = arguments[at];
+  for (const InputOption &other : inputs)
+    if (other.name == input.name)
+      throw std::runtime_error("keyword input: got '" + input.name +
+                               "' twice, expected all of its sources after one");
+  for (; at + 1 < arguments.size() && !is_keyword(arguments[at + 1]); ++at)
+    input.sources.push_back(parse_input_source(input.name, arguments[at + 1]));
+  if (input.sources.empty())
+    throw std::runtime_error("keyword input " + input.name +
+                             ": got no source, expected one for each number that the model takes, "
+                             "such as 0.5, v_NAME or c_ID");
+  inputs.push_back(input);
+  return at;
+}
 
 /* ---------------------------------------------------------------------- */
 
@@ -110,7 +142,7 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
 {
   PairOptions options;
   for (std::size_t k = 0; k < arguments.size(); k += 2) {
-    const std::string &keyword = arguments[k];
+    const std::string keyword = arguments[k];
     if (keyword.size() > 3 && keyword.compare(keyword.size() - 3, 3, ".pt") == 0)
       throw std::runtime_error("got '" + keyword +
                                "', expected keywords and values. The model's "
@@ -138,6 +170,8 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
       options.operator_libraries.push_back(value);
     else if (keyword == "charge")
       options.total_charge = charge(value);
+    else if (keyword == "input")
+      k = read_input(arguments, k + 1, options.inputs) - 1;
     else if (keyword == "threads")
       options.threads = threads(value);
     else if (keyword == "selftest")
@@ -152,6 +186,10 @@ PairOptions parse_pair_options(const std::vector<std::string> &arguments)
       throw std::runtime_error("got unknown keyword '" + keyword + "', expected one of " +
                                KEYWORDS);
   }
+  for (const InputOption &input : options.inputs)
+    if (input.name == "total_charge" && options.total_charge)
+      throw std::runtime_error("keyword charge: got it beside 'input total_charge', expected one "
+                               "of the two");
   return options;
 }
 

@@ -7,6 +7,7 @@
 #define LMP_PAIR_OPTIONS_H
 
 #include "halo_comm.h"
+#include "input_source.h"
 
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@ struct PairOptions {
   std::vector<std::string> operator_libraries;    // loaded before the model
   int threads = 0;    // of LibTorch on each rank; 0: cores of the node / its ranks
   std::optional<double> total_charge;    // e; of all atoms of the style together
+  std::vector<InputOption> inputs;       // of the model, and where their values come from
   bool self_test = true;
   bool allow_exclusions = false;
   bool centroid = false;    // make the 9-component per-atom virial available

@@ -52,12 +52,18 @@ SurroundingsCollector::SurroundingsCollector(LAMMPS *lmp, PairNvalchemi *pair) :
   std::copy_n(pair->parts().graph.setup_cell(), 9, box_.setup_cell.emplace().begin());
 
   const auto *atom = lmp->atom;
-  has_charges_ = atom->q_flag != 0;
+  has_charges_ = has_charges(lmp, pair);
+  const ModelGraph &rows = pair->parts().graph;
+  columns_ = static_cast<std::size_t>(rows.given().columns);
+  box_.system_inputs = rows.given().system;
   for (int i = 0; i < atom->nlocal; i++) {
     const int species = pair->model_species(atom->type[i]);
     if (species < 0) continue;
-    SurroundingAtom owned = {atom->tag[i], {0, 0, 0}, species, {0.0, 0.0, 0.0}, 0.0};
-    if (has_charges_) owned.charge = atom->q[i];
+    SurroundingAtom owned = {atom->tag[i], {0, 0, 0}, species, {0.0, 0.0, 0.0}, 0.0, 0};
+    owned.charge = charge_of(rows, atom->q, i);
+    owned.inputs = static_cast<std::int64_t>(inputs_.size());
+    for (std::size_t k = 0; k < columns_; k++)
+      inputs_.push_back(rows.given().atoms[rows.row_of_atom(i) * columns_ + k]);
     for (int k = 0; k < 3; k++) owned.x[k] = length * atom->x[i][k];
     const auto place = lattice_.fractional({owned.x[0], owned.x[1], owned.x[2]});
     for (int k = 0; k < 3; k++) {
@@ -176,14 +182,27 @@ nvalchemi::WholeSystem SurroundingsCollector::collect(const std::vector<Center> 
     if (wanted[rank] == ALL) for_rank[rank] = owned_;
   }
   std::vector<SurroundingAtom> atoms;
+  std::vector<double> inputs;
+  if (columns_ > 0) {
+    std::vector<std::vector<double>> inputs_for_rank(nprocs);
+    for (int rank = 0; rank < nprocs; rank++)
+      for (const auto &atom : for_rank[rank])
+        inputs_for_rank[rank].insert(inputs_for_rank[rank].end(), inputs_.begin() + atom.inputs,
+                                     inputs_.begin() + atom.inputs + columns_);
+    for (const auto &from : nvalchemi::deliver(comm_, inputs_for_rank))
+      inputs.insert(inputs.end(), from.begin(), from.end());
+  }
   for (const auto &from : nvalchemi::deliver(comm_, for_rank))
     atoms.insert(atoms.end(), from.begin(), from.end());
-  return in_order(std::move(atoms), mine, whole);
+  for (std::size_t k = 0; k < atoms.size(); k++)
+    atoms[k].inputs = static_cast<std::int64_t>(k * columns_);
+  return in_order(std::move(atoms), inputs, mine, whole);
 }
 
 /* ---------------------------------------------------------------------- */
 
 nvalchemi::WholeSystem SurroundingsCollector::in_order(std::vector<SurroundingAtom> atoms,
+                                                       const std::vector<double> &inputs,
                                                        const std::vector<Center> &centers,
                                                        bool whole) const
 {
@@ -205,6 +224,8 @@ nvalchemi::WholeSystem SurroundingsCollector::in_order(std::vector<SurroundingAt
     surroundings.species.push_back(atom.species);
     surroundings.positions.insert(surroundings.positions.end(), atom.x, atom.x + 3);
     if (has_charges_) surroundings.charges.push_back(atom.charge);
+    surroundings.atom_inputs.insert(surroundings.atom_inputs.end(), inputs.begin() + atom.inputs,
+                                    inputs.begin() + atom.inputs + columns_);
   }
   return surroundings;
 }

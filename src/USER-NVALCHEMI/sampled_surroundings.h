@@ -31,8 +31,9 @@ struct SurroundingAtom {
   std::int64_t tag;
   int image[3];    // lattice translations from where its owner has it
   int species;
-  double x[3];      // Angstrom, in that image
-  double charge;    // e; 0 where the atom style has none
+  double x[3];            // Angstrom, in that image
+  double charge;          // e; 0 where there is none
+  std::int64_t inputs;    // first of its values in what comes with the atoms
 };
 
 class SurroundingsCollector {
@@ -61,12 +62,15 @@ class SurroundingsCollector {
   std::vector<SurroundingAtom> atoms_near(const Center *centers, const Request &request,
                                           std::int64_t &found) const;
   nvalchemi::WholeSystem in_order(std::vector<SurroundingAtom> atoms,
+                                  const std::vector<double> &inputs,
                                   const std::vector<Center> &centers, bool whole) const;
 
   MPI_Comm comm_;
   nvalchemi::WholeSystem box_;    // without atoms
   nvalchemi::Lattice lattice_;
   std::vector<SurroundingAtom> owned_;
+  std::vector<double> inputs_;    // (owned, columns_), what the user gives
+  std::size_t columns_ = 0;
   std::int64_t natoms_ = 0;    // of all ranks
   bool has_charges_ = false;
   double low_[3] = {0.0}, high_[3] = {0.0};    // of the owned atoms, in lattice vectors

@@ -2,6 +2,7 @@
 
 #include "write_model_input.h"
 
+#include "gathered_system.h"
 #include "model_graph.h"
 #include "pair_nvalchemi.h"
 #include "the_pair_style.h"
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "potentials/input_layout.hpp"
 #include "potentials/session.hpp"
 
 using namespace LAMMPS_NS;
@@ -70,7 +72,21 @@ std::string WriteModelInput::header(PairNvalchemi *pair) const
                  a * h[1], a * h[4], a * h[3], a * h[2]);
   text += format("pbc=\"%c %c %c\" energy=%.17g ", domain->xperiodic ? 'T' : 'F',
                  domain->yperiodic ? 'T' : 'F', domain->zperiodic ? 'T' : 'F', total);
-  return text + "Properties=species:S:1:pos:R:3:id:I:1:energies:R:1:forces:R:3\n";
+  const auto parts = pair->parts();
+  const auto layout = nvalchemi::input_layout(parts.session.card());
+  std::string columns;
+  if (parts.session.card().find_input(nvalchemi::InputRole::Charges)) columns = ":charges:R:1";
+  for (const auto &place : layout.places) {
+    if (place.per_atom) {
+      columns += ":input_" + place.name + ":R:" + std::to_string(place.columns);
+      continue;
+    }
+    text += "input_" + place.name + "=\"";
+    for (std::int64_t k = 0; k < place.columns; ++k)
+      text += format(k ? " %.17g" : "%.17g", parts.graph.given().system[place.first + k]);
+    text += "\" ";
+  }
+  return text + "Properties=species:S:1:pos:R:3:id:I:1:energies:R:1:forces:R:3" + columns + "\n";
 }
 
 /* ---------------------------------------------------------------------- */
@@ -82,14 +98,21 @@ std::string WriteModelInput::atom_lines(PairNvalchemi *pair) const
   const auto &found = pair->contribution();
   const double length = pair->angstrom_per_length(), energy = pair->ev_per_energy();
   const double force = energy / length;
+  const auto &given = parts.graph.given();
+  const bool takes_charges =
+      parts.session.card().find_input(nvalchemi::InputRole::Charges) != nullptr;
   std::string text;
   for (std::int64_t row = 0; row < parts.graph.n_owned(); ++row) {
     const int i = parts.graph.atom_of_row(row);
     const double *x = atom->x[i], *f = &found.forces[3 * i];
-    text += format("%s %.17g %.17g %.17g %lld %.17g %.17g %.17g %.17g\n",
+    text += format("%s %.17g %.17g %.17g %lld %.17g %.17g %.17g %.17g",
                    species[pair->model_species(atom->type[i])].c_str(), length * x[0],
                    length * x[1], length * x[2], static_cast<long long>(atom->tag[i]),
                    energy * found.atomic_energies[i], force * f[0], force * f[1], force * f[2]);
+    if (takes_charges) text += format(" %.17g", charge_of(parts.graph, atom->q, i));
+    for (std::int64_t k = 0; k < given.columns; ++k)
+      text += format(" %.17g", given.atoms[row * given.columns + k]);
+    text += "\n";
   }
   return text;
 }

@@ -95,6 +95,24 @@ class ValidateCard(unittest.TestCase):
             "role 'constant'",
         )
 
+    def test_knows_inputs_that_the_user_gives(self):
+        entry = {"role": "atom_input", "name": "moments", "columns": 3, "default": [0, 0, 1]}
+        card = make_card(**pair_card())
+        card["inputs"]["m"] = entry
+        validate_card(card)
+        for change, *texts in (
+            ({"name": "a b"}, '/inputs/m/name: got "a b"', "letters, digits and _"),
+            ({"name": None}, "/inputs/m/name: got null"),
+            ({"name": "charges"}, "it is that of role 'charges'"),
+            ({"columns": 0}, "/inputs/m/columns: got 0", "a number from 1 on"),
+            ({"dtype": "float32"}, '/inputs/m/dtype: got "float32"', "'int64'"),
+            ({"default": 1}, "/inputs/m/default: got 1", "3 number(s)"),
+            ({"default": [0, 0, 0.5], "dtype": "int64"}, "whole numbers, as dtype is int64"),
+        ):
+            self.assert_refused(
+                lambda c, change=change: c["inputs"].update(m={**entry, **change}), *texts
+            )
+
     def test_refuses_an_unknown_output_kind(self):
         self.assert_refused(
             lambda c: c["outputs"]["energy"].update(kind="per_atom"),

@@ -194,6 +194,57 @@ class Evaluate(unittest.TestCase):
             evaluate(self.model, card, self.atoms)
 
 
+class Magnet(PairPotential):
+    """Moments of atoms scale the pairs, a field and sites of integers shift the energies."""
+
+    def forward(self, data: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        energy = super().forward(data)["energy"]
+        moments, site = data["m"], data["z"]
+        shift = (moments * data["field"]).sum(1) + torch.tensor([0.0, 0.25])[site]
+        return {"energy": energy * (1 + moments[:, 0]) + shift.to(energy.dtype)}
+
+
+class NamedInputs(unittest.TestCase):
+    def setUp(self):
+        self.card = make_card(**pair_card())
+        self.card["inputs"].update(
+            m={"role": "atom_input", "name": "moments", "columns": 3},
+            z={"role": "atom_input", "name": "site", "dtype": "int64", "default": 1},
+            field={"role": "system_input", "name": "field", "columns": 3, "default": [0, 0, 2]},
+        )
+        self.atoms = rattled_rocksalt()
+
+    def test_are_a_number_a_list_or_lists_of_them(self):
+        self.atoms["inputs"] = {"moments": [0, 0, 0.5]}
+        plain = evaluate(PairPotential(), make_card(**pair_card()), self.atoms)
+        same = evaluate(Magnet(), self.card, self.atoms)
+        np.testing.assert_allclose(same["energies"], plain["energies"] + 1.25)
+
+        moments = np.zeros((8, 3))
+        moments[:, 1] = np.arange(8)
+        sites = [0, 1] * 4
+        self.atoms["inputs"] = {"moments": moments.tolist(), "site": sites, "field": [9, 3, 9]}
+        each = evaluate(Magnet(), self.card, self.atoms)
+        expected = plain["energies"] + 3.0 * np.arange(8) + 0.25 * np.array(sites)
+        np.testing.assert_allclose(each["energies"], expected)
+
+    def test_of_the_reference_are_given_to_the_archive(self):
+        self.atoms["inputs"] = {"moments": [0.3, 0, 0.5], "site": 0}
+        add_reference(self.card, self.atoms, evaluate(Magnet(), self.card, self.atoms))
+        self.assertEqual(self.card["reference"]["inputs"]["site"], 0)
+        check_reference(Magnet(), self.card)
+        self.card["reference"]["inputs"]["moments"][0] = 0.4
+        with self.assertRaisesRegex(RuntimeError, "does not reproduce its reference"):
+            check_reference(Magnet(), self.card)
+
+    def test_are_asked_for_and_refused_where_they_are_no_integers(self):
+        with self.assertRaisesRegex(ValueError, "no value for the input 'moments'"):
+            evaluate(Magnet(), self.card, self.atoms)
+        self.atoms["inputs"] = {"moments": [0, 0, 0], "site": 0.5}
+        with self.assertRaisesRegex(ValueError, "got 0.5 for the input 'site', expected integers"):
+            evaluate(Magnet(), self.card, self.atoms)
+
+
 class CheckReference(unittest.TestCase):
     def setUp(self):
         self.model, self.card = PairPotential().double(), make_card(**pair_card())

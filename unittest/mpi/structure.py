@@ -62,6 +62,7 @@ class Structure:
     periodic: tuple = (True, True, True)
     origin: np.ndarray = field(default_factory=lambda: np.zeros(3))  # corner of the box
     charges: tuple = ()  # in e, for atom_style charge; empty: atom_style atomic
+    inputs: dict = field(default_factory=dict)  # what a case gives a model under names
 
     def __len__(self):
         return len(self.symbols)
@@ -131,6 +132,7 @@ class Structure:
             "pbc": [bool(p) for p in self.periodic],
             "positions": self.positions.tolist(),
             **({"charges": list(self.charges)} if self.charges else {}),
+            **({"inputs": self.inputs} if self.inputs else {}),
         }
 
 

@@ -102,6 +102,59 @@ TEST(ParsePairOptions, RefusesWhatItDoesNotKnow) {
     expect_failure([] { parse_pair_options({"card"}); }, "keyword card: got no value");
 }
 
+TEST(ParsePairOptions, ReadsSourcesOfInputsUpToTheNextKeyword) {
+    using Kind = InputSource::Kind;
+    const auto options =
+        parse_pair_options({"device", "cpu", "input", "m", "-0.5", "d_mx", "i2_a[12]", "threads",
+                            "2", "input", "field", "v_f", "c_T", "f_t_2[3]", "input", "z", "q"});
+
+    EXPECT_EQ(options.threads, 2);
+    ASSERT_EQ(options.inputs.size(), 3u);
+    EXPECT_EQ(options.inputs[0].name, "m");
+    const auto& sources = options.inputs[0].sources;
+    ASSERT_EQ(sources.size(), 3u);
+    EXPECT_EQ(sources[0].kind, Kind::Number);
+    EXPECT_EQ(sources[0].number, -0.5);
+    EXPECT_EQ(sources[1].kind, Kind::Property);
+    EXPECT_EQ(sources[1].name, "mx");
+    EXPECT_FALSE(sources[1].is_integer || sources[1].has_columns || sources[1].index);
+    EXPECT_TRUE(sources[2].is_integer && sources[2].has_columns);
+    EXPECT_EQ(sources[2].index, 12);
+    EXPECT_EQ(options.inputs[1].sources[0].kind, Kind::Variable);
+    EXPECT_EQ(options.inputs[1].sources[1].kind, Kind::Compute);
+    EXPECT_EQ(options.inputs[1].sources[2].kind, Kind::Fix);
+    EXPECT_EQ(options.inputs[1].sources[2].name, "t_2");
+    EXPECT_EQ(options.inputs[1].sources[2].index, 3);
+    EXPECT_EQ(options.inputs[1].sources[2].text, "f_t_2[3]");
+    EXPECT_EQ(options.inputs[2].sources[0].kind, Kind::Charge);
+}
+
+TEST(ParsePairOptions, RefusesSourcesThatAreNone) {
+    for (const char* wrong : {"x", "d_", "v_a[0]", "v_a[b]", "v_a[1", "c_[1]", "d2_a", "d_a[1]",
+                              "nan", "1e", "k_a", "i2_a[]", "f_a[1]b"})
+        expect_failure(
+            [&] {
+                parse_pair_options({"input", "m", wrong});
+            },
+            std::string("keyword input m: got '") + wrong +
+                "', expected a number, q, d_NAME, i_NA");
+    expect_failure([] { parse_pair_options({"input"}); }, "keyword input: got no value");
+    for (const auto& words : {std::vector<std::string>{"input", "m"},
+                              std::vector<std::string>{"input", "m", "threads", "2"}})
+        expect_failure([&] { parse_pair_options(words); },
+                       "keyword input m: got no source, expected one for each number");
+    expect_failure(
+        [] {
+            parse_pair_options({"input", "m", "1", "input", "m", "2"});
+        },
+        "keyword input: got 'm' twice, expected all of its sources after one");
+    expect_failure(
+        [] {
+            parse_pair_options({"charge", "1", "input", "total_charge", "v_q"});
+        },
+        "keyword charge: got it beside 'input total_charge', expected one of the two");
+}
+
 TEST(MapTypes, FindsSymbolsAndUnmappedTypes) {
     EXPECT_EQ(map_types({"Cl", "NULL", "Na", "Cl"}, 4, {"Na", "Cl"}, true),
               (std::vector<int>{-1, 1, -1, 0, 1}));

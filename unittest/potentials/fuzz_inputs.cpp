@@ -60,6 +60,14 @@ std::vector<std::string> card_texts() {
         testing::kCard, testing::card_and("'expected_exchanges': 2, 'triplets': 'by_receiver'"),
         testing::card_with_inputs("'c': {'role': 'constant', 'value': [[1, 2], [3, 4.5]]}, "
                                   "'cell': {'role': 'cell', 'shape': '(1,3,3)'}"),
+        testing::replaced(
+            testing::card_with_inputs(
+                "'m': {'role': 'atom_input', 'name': 'm', 'columns': 2, 'unit': 'e'}, "
+                "'f': {'role': 'system_input', 'name': 'f', 'dtype': 'int64', 'default': 3}"),
+            "'ops': []",
+            "'ops': [], 'reference': {'symbols': ['O', 'Na'], 'positions': [[0,0,0],[1,1,1]], "
+            "'cell': [[9,0,0],[0,9,0],[0,0,9]], 'pbc': [true,true,true], 'energy': 1, "
+            "'forces': [[0,0,0],[0,0,0]], 'inputs': {'m': [[1,2],[3,4]], 'f': 2}}"),
         testing::card_with_outputs("'s': {'role': 'stress', 'kind': 'per_graph', 'shape': '(3,3)', "
                                    "'sign': 'dE_dstrain'}")};
     if (const auto folder = testing::fixtures_folder()) {
@@ -146,6 +154,14 @@ const std::vector<std::string> kWords = {"device",
                                          "allow",
                                          "refuse",
                                          "centroid",
+                                         "charge",
+                                         "input",
+                                         "total_charge",
+                                         "v_a[2]",
+                                         "c_b",
+                                         "d2_m[1]",
+                                         "i_k",
+                                         "q",
                                          "verbose",
                                          "every",
                                          "10",

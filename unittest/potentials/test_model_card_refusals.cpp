@@ -83,8 +83,8 @@ TEST(ParseModelCard, RejectsUnknownKeysInsideItsParts) {
     EXPECT_EQ(
         refusal_of_card(card_and("'reference': {'z': 1}")),
         "c.json /reference/z" + unknown +
-            "\"symbols\", \"positions\", \"cell\", \"pbc\", \"charges\", \"energy\", \"energies\", "
-            "\"forces\", \"stress\", \"total_charge\"");
+            "\"symbols\", \"positions\", \"cell\", \"pbc\", \"charges\", \"inputs\", \"energy\", "
+            "\"energies\", \"forces\", \"stress\", \"total_charge\"");
 }
 
 TEST(ParseModelCard, RejectsWrongFacts) {
@@ -185,6 +185,7 @@ TEST(ParseModelCard, RejectsBadInputs) {
               "\"edge_shifts\", \"edge_cell_shifts\", \"cell\", \"setup_cell\", \"batch\", "
               "\"batch_pointer\", "
               "\"n_rows\", \"n_owned\", \"owned_mask\", \"charges\", \"total_charge\", "
+              "\"atom_input\", \"system_input\", "
               "\"neighbor_matrix\", \"neighbor_mask\", \"constant\", \"dict\"");
     for (const std::string entry :
          {"'role': 'cell', 'shape': '(rows,neighbors)'",

@@ -156,6 +156,33 @@ TEST(StaticEvaluation, GivesThePlainNumbersWhileTheNumberOfEdgesChanges) {
               *std::max_element(edges.begin(), edges.end()));
 }
 
+/// A model that divides by what it is given: zero in the rows that fill up would be no number.
+TEST(StaticEvaluation, RenewsWhatTheUserGives) {
+    Model model(scripted_archive(ScriptedModel{
+                    message_network("    s = data['s'] / data['mass'].unsqueeze(-1)\n"
+                                    "    h = h + torch.tanh(h @ self.w + s @ self.u)\n" +
+                                    std::string(LAYER) + "    h = h + data['t'] * 0.1\n"),
+                    {},
+                    {}}),
+                scripted_card(R"(, "s": {"role": "atom_input", "name": "s", "columns": 3},
+                    "mass": {"role": "atom_input", "name": "mass", "default": 2},
+                    "t": {"role": "system_input", "name": "t"})"),
+                "network");
+    auto graph = undecomposed_graph(sample_structure(model.card));
+    ASSERT_EQ(graph.atom_inputs.size(), 4 * graph.species.size());
+    double before = 0;
+
+    for (const double step : {0.0, 0.4, -1.0}) {
+        graph.atom_inputs[4] += step;
+        graph.system_inputs[0] += 2 * step;
+        const auto found = model.evaluate_padded(graph.view());
+        expect_same(found, model.evaluate_plain(graph.view()), "inputs " + std::to_string(step));
+        EXPECT_GT(std::abs(found.energy - before), 1e-3);
+        before = found.energy;
+    }
+    EXPECT_EQ(model.padded.recordings(), 1);
+}
+
 TEST(StaticEvaluation, RecordsAnewForMoreAtoms) {
     auto model = scripted(LAYER);
     for (const auto& structure : {sample_cluster(model.card), sample_structure(model.card)}) {

@@ -53,6 +53,8 @@ const std::vector<std::vector<std::string>> kKinds = {
      "expected_exchanges",
      "backward_communicates"},
     {"role", "shape", "value", "requires_grad", "autograd", "sign", "arguments", "style"},
+    {"name", "columns", "default", "unit", "dtype", "inputs"},
+    {"atom_input", "system_input", "int64"},
     {"receiver_row", "sender_row", "list", "length"},
     {"species_index", "positions", "edge_index", "edge_vectors", "edge_shifts", "cell", "batch",
      "n_rows", "owned_mask", "charges", "total_charge", "constant", "neighbor_matrix"},
