@@ -67,7 +67,7 @@ void PaddedGraph::resize(std::int64_t owned, std::int64_t halo, std::int64_t edg
     shift_ = torch::zeros({edges, 3}, reals);
     charge_ = torch::zeros({rows}, reals);
     atom_inputs_ = sink_inputs_.expand({rows, sink_inputs_.size(0)}).clone();
-    first_sink_ = -1;
+    steps_ = torch::arange(edges, integers);
     halo_version_ = -1;
     view_.n_owned = owned;
     view_.n_rows = rows;
@@ -81,15 +81,14 @@ void PaddedGraph::resize(std::int64_t owned, std::int64_t halo, std::int64_t edg
     view_.cuda_device = device_.is_cuda() ? device_.index() : -1;
 }
 
-/// Sums into one row by many threads would wait for each other: all pairs of sinks take part.
+/// Sums into one row by many threads would wait for each other: all pairs of sinks take part, in
+/// the order of receivers that all other edges have, which operators may ask for.
 void PaddedGraph::spread_edges(std::int64_t first_sink, std::int64_t first_edge) {
-    if (first_sink != first_sink_) {
-        const auto pairs = (view_.n_owned - first_sink) / 2;
-        turns_ = torch::arange(view_.n_edges, species_.options()).remainder(pairs) * 2 + first_sink;
-        first_sink_ = first_sink;
-    }
     const auto count = view_.n_edges - first_edge;
-    const auto receivers = turns_.narrow(0, 0, count);
+    if (count == 0) return;
+    const auto pairs = (view_.n_owned - first_sink) / 2;
+    const auto turns = (steps_.narrow(0, 0, count) * pairs).div(count, "floor");
+    const auto receivers = turns * 2 + first_sink;
     receiver_.narrow(0, first_edge, count).copy_(receivers);
     sender_.narrow(0, first_edge, count).copy_(receivers + 1);
 }

@@ -51,8 +51,7 @@ class PaddedGraph {
     std::int64_t halo_version_ = -1;         ///< that halo_places_ and places_ are for
     torch::Tensor halo_places_;              ///< (halo rows of the graph,)
     torch::Tensor places_;                   ///< (rows of the graph,)
-    std::int64_t first_sink_ = -1;           ///< that turns_ is for
-    torch::Tensor turns_;  ///< (edges,) a sink's receiver for each edge, dealt out in turn
+    torch::Tensor steps_;                    ///< (edges,) 0, 1, 2 ...
     AtomGraph view_;
 };
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 from comparison import kokkos_arguments
+from named_inputs import BY_VARIABLE, VARIABLES, InputTest
 from simulation import RunFailed, read_thermo, vectors
 from suite import LONG, main, model, models, one_line, scripted_model
-from test_kokkos import GPU_BAR, GPUS, HOST_BAR, SKIPPED, KokkosTest
+from test_kokkos import GPU_BAR, GPUS, HALF, HOST_BAR, SKIPPED, KokkosTest
 
 # how many edges are near is a number on the GPU that the host has to wait for
 WAITS = """
@@ -212,6 +213,42 @@ class Transports(KokkosTest):
             spread[name] = np.ptp(energies) / len(structure)
         print(f"spread of the energy in eV an atom: {spread}")
         self.assertLess(spread["gpu"], 1.5 * spread["host"])
+
+
+class NamedInputs(InputTest):
+    """Values that a model is given by variables, at every step, with and without a graph."""
+
+    LINES = (
+        "velocity all create 600 4711 loop geom",
+        "fix move all nve",
+        "thermo_style custom step pe",
+        "thermo 5",
+        "dump out all custom 10 out.dump id fx fy fz",
+        "dump_modify out sort id format float %.17g",
+        "run 10",
+    )
+
+    def simulate(self, words, ranks=1, **options):
+        lines = (*VARIABLES, "variable rising equal 0.1*step")
+        words = f"{words} {BY_VARIABLE} input field v_one v_rising 0.5"
+        settings = self.settings(words, ranks, lines, **options)
+        arguments = kokkos_arguments(settings) if options else []
+        self.installation.lammps = os.environ["NVALCHEMI_KOKKOS_LAMMPS"]
+        run = self.run_structure(self.structure, settings, self.LINES, arguments=arguments)
+        return run.log, read_thermo(run.log)[0]["PotEng"], self.snapshots("out.dump")[-1]
+
+    def test_are_those_of_the_host(self):
+        if not GPUS:
+            self.skipTest("needs a GPU")
+        _, energies, atoms = self.simulate("device cpu")
+        kokkos = {"style": "nvalchemi/kk", "kokkos": f"on g {GPUS} {HALF} gpu/aware off"}
+        for ranks, graphs in ((1, "no"), (1, "yes"), (2, "no")):
+            log, found, last = self.simulate(f"graphs {graphs}", ranks, **kokkos)
+            with self.subTest(ranks=ranks, graphs=graphs):
+                self.assertEqual("replayed a CUDA graph" in log, graphs == "yes")
+                self.assert_close(found, energies, 1e-9)
+                self.assert_close(vectors(last, "fx fy fz"), vectors(atoms, "fx fy fz"), 1e-8)
+        self.assertGreater(np.ptp(energies), 1e-3)
 
 
 class Memory(KokkosTest):

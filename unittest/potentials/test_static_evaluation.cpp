@@ -9,6 +9,7 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
 
 #include "kernels/register_ops.hpp"
@@ -136,6 +137,27 @@ TEST(PaddedGraph, KeepsItsAddressesAndLeavesNothingOfALongerGraph) {
         EXPECT_LT(view.sender[edge], view.n_rows);
         const double* const v = view.edge_vector + 3 * edge;
         EXPECT_GT(std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]), card.cutoff);
+    }
+}
+
+/// Operators are faster, and sums have one order, where edges are in the order of receivers.
+TEST(PaddedGraph, SpreadsEdgesOverAllSinksInTheOrderOfReceivers) {
+    const auto card = parse_model_card(scripted_card(), "network");
+    PaddedGraph padded(card, torch::kCPU);
+    const auto whole = undecomposed_graph(sample_structure(card));
+
+    for (std::int64_t fewer = 0; fewer < 4; ++fewer) {
+        auto graph = whole.view();
+        graph.n_edges -= 3 * fewer;
+        padded.fill(graph);
+
+        const auto& view = padded.view();
+        const std::set<std::int64_t> sinks(view.receiver + graph.n_edges,
+                                           view.receiver + view.n_edges);
+        EXPECT_TRUE(std::is_sorted(view.receiver + graph.n_edges, view.receiver + view.n_edges));
+        EXPECT_EQ(*sinks.begin(), graph.n_owned);
+        EXPECT_EQ(static_cast<std::int64_t>(sinks.size()),
+                  std::min((view.n_owned - graph.n_owned) / 2, view.n_edges - graph.n_edges));
     }
 }
 
