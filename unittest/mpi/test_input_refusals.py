@@ -115,7 +115,7 @@ class Refusals(InputTest):
         )
         self.refused(
             BY_VARIABLE,
-            "output energy is wanted at step 0: got no evaluation of it yet, expected an evaluation",
+            "output energy is wanted at step 0: got no evaluation of it yet, expected an",
             after=after,
         )
 
