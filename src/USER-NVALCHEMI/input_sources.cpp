@@ -333,7 +333,7 @@ void InputSources::of_atoms(const Bound &bound, const InputSource &source)
 }
 
 /* ----------------------------------------------------------------------
-   LAMMPS sets computes up after the first forces of a run. Temperatures
+   LAMMPS sets computes up after the first forces of a run: temperatures
    have no degrees of freedom, or those of the run before, until then.
    Dynamic groups come first, as they do there.
 ------------------------------------------------------------------------- */
@@ -342,7 +342,8 @@ void InputSources::set_up_computes() const
 {
   for (Fix *fix : modify->get_fix_list())
     if (std::strcmp(fix->style, "GROUP") == 0) fix->setup(0);
-  for (Compute *compute : modify->get_compute_list()) compute->setup();
+  for (Compute *compute : modify->get_compute_list())
+    if (compute->tempflag) compute->setup();    // chunks that are found once may need forces
 }
 
 /* ---------------------------------------------------------------------- */
