@@ -248,10 +248,10 @@ class Consolidation {
         if (width == declared) return;
         std::ostringstream shape;
         for (const auto extent : spec.shape) {
-            shape << (&extent == spec.shape.data() ? "(" : ",");
+            if (shape.tellp() > 0) shape << ',';
             extent < 0 ? shape << "rows" : shape << extent;
         }
-        throw_shape(card_, spec, tensor, shape.str() + ") as the model card says");
+        throw_shape(card_, spec, tensor, '(' + shape.str() + ") as the model card says");
     }
 
     void add_extra(const OutputSpec& spec, const Tensor& tensor) {
