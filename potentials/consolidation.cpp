@@ -240,15 +240,29 @@ class Consolidation {
         result_.has_model_virial = true;
     }
 
+    /// Numbers of a row, or of the system, that the card says; what reads them goes by it.
+    void check_width(const OutputSpec& spec, const Tensor& tensor, std::int64_t width) const {
+        std::int64_t declared = 1;
+        std::string shape;
+        for (const auto extent : spec.shape) {
+            if (extent >= 0) declared *= extent;
+            shape += (shape.empty() ? "" : ",") + (extent < 0 ? "rows" : std::to_string(extent));
+        }
+        if (width != declared)
+            throw_shape(card_, spec, tensor, "(" + shape + ") as the model card says");
+    }
+
     void add_extra(const OutputSpec& spec, const Tensor& tensor) {
         Evaluation::Extra extra;
         extra.per_node = spec.kind == OutputKind::PerNode;
         if (extra.per_node) {
             const auto rows = node_rows(card_, spec, tensor, graph_);
             extra.width = rows.size(1);
+            if (rows.size(0) > 0) check_width(spec, tensor, extra.width);
             extra.values = to_host(rows.narrow(0, 0, graph_.n_owned), 1.0);
         } else {
             extra.width = tensor.numel();
+            check_width(spec, tensor, extra.width);
             extra.values = to_host(tensor, 1.0);
         }
         result_.extras[spec.key] = std::move(extra);

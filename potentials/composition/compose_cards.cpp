@@ -360,7 +360,7 @@ std::string output_key(const CompositionPart& part, const OutputSpec& output) {
 
 bool is_handed_on(const OutputSpec& output) {
     return output.role == OutputRole::AtomicEnergies || output.role == OutputRole::Charges ||
-           (output.role == OutputRole::Other && output.kind == OutputKind::PerNode);
+           output.role == OutputRole::Other;
 }
 
 bool is_from_outside(const InputSpec& input, const CommonFacts& facts) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "potentials/model_card.hpp"
+#include "potentials/reference_check.hpp"
 #include "potentials/session.hpp"
 #include "potentials/structure_file.hpp"
 #include "potentials/tools/model_files.hpp"
@@ -110,6 +111,7 @@ void evaluate(const Arguments& arguments) {
     if (!arguments.charge.empty()) options.total_charge = nvalchemi::parse_charge(arguments.charge);
     if (!arguments.library.empty()) options.operator_libraries = {arguments.library};
     nvalchemi::Session session(archive, options);
+    nvalchemi::check_reference(session);
     const auto system = nvalchemi::read_structure_file(arguments.structure, session.card());
 
     const auto document = to_document(system, nvalchemi::evaluate_whole(session, system));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "potentials/validator/spec_trial.hpp"
+#include "potentials/reference_check.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -111,6 +112,7 @@ SpecTrial::SpecTrial(const ValidationRequest& request)
       reference_(make_reference(undecomposed_, request.system)),
       parts_(make_virtual_parts(request.system, undecomposed_.card(), owners_of(request),
                                 request.ranks)) {
+    check_reference(undecomposed_);  // no spec mends a card that does not fit its archive
     if (request.alter_parts) request.alter_parts(parts_);
     common_.ranks = request.ranks;
     common_.free_functions = undecomposed_.free_functions();

@@ -66,8 +66,11 @@ void PairNvalchemi::report_setup()
   const auto of_rows = std::count_if(planned.begin(), planned.end(), [](const auto &exchange) {
     return exchange.name != "system_sum";
   });
-  const std::string hint = nvalchemi::hint_at_graph_parallel(impl->exchange->communicator(), rows,
-                                                             impl->session->card(), of_rows);
+  const std::string hint =
+      impl->graph->keeps_far_rows()
+          ? nvalchemi::hint_at_graph_parallel(impl->exchange->communicator(), rows,
+                                              impl->session->card(), of_rows)
+          : std::string();
   if (comm->me != 0) return;
   if (impl->options.verbose > 0)
     utils::logmesg(lmp, nvalchemi::describe_model(impl->session->card(), facts, types) +

@@ -4,12 +4,16 @@
 import json
 import shutil
 import subprocess
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from comparison import evaluate_alone
 from suite import CASE_BARS, CRYSTALS, LammpsTest, main, model, models
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "lammps"
+NETWORK = EXAMPLES / "minimal" / "example_network.pt"
 
 
 class Evaluate(LammpsTest):
@@ -41,6 +45,21 @@ class Evaluate(LammpsTest):
                 found = evaluate_alone(self.installation, structure, archive.settings())
                 with self.subTest(model=archive.name, crystal=crystal):
                     self.assert_within(found, reference, structure.volume, CASE_BARS)
+
+    def test_refuses_a_card_that_does_not_fit_the_archive(self):
+        with zipfile.ZipFile(NETWORK) as archive:
+            name = next(n for n in archive.namelist() if n.endswith("extra/nvalchemi.json"))
+            card = json.loads(archive.read(name))
+        atoms = {key: card["reference"][key] for key in ("symbols", "positions", "cell", "pbc")}
+        words = (NETWORK, "--case", self.write_case(atoms), "--card", self.folder / "card.json")
+        for energy, status in ((card["reference"]["energy"], 0), (0.123, 1)):
+            card["reference"]["energy"] = energy
+            (self.folder / "card.json").write_text(json.dumps(card))
+            done = self.run_tool(*words)
+            self.assertEqual(done.returncode, status, done.stderr)
+        self.assertRegex(
+            done.stderr, r"/reference: energy \(eV\): got .*, expected 0.123 as the exp"
+        )
 
     def test_does_not_depend_on_the_choice_of_images_and_lattice_vectors(self):
         expected = evaluate_alone(self.installation, self.structure, self.toy.settings())

@@ -81,6 +81,18 @@ TEST(Composition, EnergyAndForcesAreSumsOverParts) {
     EXPECT_LT(composed.force_difference, 1e-12);
 }
 
+TEST(Composition, HandsOnWhatAPartSaysOfTheSystem) {
+    const auto total = rewritten(kOneLayer, ".sum(1) * 0.5}", ".sum(1) * 0.5, 'total': h.sum(0)}");
+    auto card = replaced(scripted_card(), "'outputs': {",
+                         "'outputs': {'total': {'role': 'other', 'kind': 'per_graph', 'shape': "
+                         "'(4)'}, ");
+    card = replaced(card, "'ops': []", "'ops': [], 'expected_exchanges': 1");
+    const std::vector<ArchiveToCompose> parts{archive(total, card), archive(kTwoLayers)};
+
+    EXPECT_NE(compose_archives(parts, "sum").card.find("scripted.total"), std::string::npos);
+    expect_right_in_parts(parts);
+}
+
 TEST(Composition, EachPartSeesEdgesWithinItsOwnCutoff) {
     const std::vector<ArchiveToCompose> parts{archive(kTwoLayers, with_cutoff("3.1")),
                                               archive(kOneLayer)};

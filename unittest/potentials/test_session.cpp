@@ -106,6 +106,27 @@ TEST(Session, NamesADeclaredOutputThatIsMissing) {
     expect_part(load_message(two_layers(), options_for(card)), "the declared output 'e'");
 }
 
+TEST(Session, NamesAnOutputOfAnotherShape) {
+    auto archive = message_network(LAYER);
+    const auto end = archive.rfind('}');
+    ASSERT_NE(end, std::string::npos) << archive;
+    archive.insert(end, ", 'h': h");
+    const auto with = [](const std::string& record) {
+        return replaced(scripted_card(), "\"outputs\": {", "\"outputs\": {\"h\": " + record + ", ");
+    };
+    const auto text = [&](const std::string& kind, const std::string& shape) {
+        const auto record =
+            R"({"role": "other", "kind": ")" + kind + R"(", "shape": ")" + shape + "\"}";
+        return load_message(scripted_archive(archive), options_for(with(record)));
+    };
+
+    EXPECT_EQ(text("per_node", "(rows,4)"), "(nothing was refused)");
+    expect_part(text("per_node", "(rows)"), "output 'h' of model 'scripted': got shape [");
+    expect_part(text("per_node", "(rows)"), "expected (rows) as the model card says; correct the");
+    expect_part(text("per_node", "(rows,3)"), "expected (rows,3) as the model card says");
+    expect_part(text("per_graph", "(4)"), "expected (4) as the model card says");
+}
+
 TEST(Session, NamesAKeyThatTheModelReadsButTheCardLacks) {
     const auto archive =
         scripted_archive(message_network("    h = h * data['charges'].unsqueeze(1)\n"));
