@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The example of named inputs: its exporter, the archive that lies beside it, what it depends on."""
+"""The example of named inputs: its exporter, the archive beside it, and what its numbers follow."""
 
 import contextlib
 import io
@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 from support import REPOSITORY
 
-FOLDER = REPOSITORY / "examples" / "lammps" / "named_inputs"
-sys.path.insert(0, str(FOLDER))
+sys.path.insert(0, str(REPOSITORY / "examples" / "lammps" / "named_inputs"))
 
 # isort: split
 from card import read_archive
@@ -20,7 +19,7 @@ from evaluate import check_reference, evaluate
 from export_magnet import main, reference_atoms
 from magnet import BOHR_MAGNETON
 
-ARCHIVE = FOLDER / "magnet.pt"
+ARCHIVE = REPOSITORY / "examples" / "lammps" / "named_inputs" / "magnet.pt"
 
 
 def written_by(*words):
