@@ -243,13 +243,15 @@ class Consolidation {
     /// Numbers of a row, or of the system, that the card says; what reads them goes by it.
     void check_width(const OutputSpec& spec, const Tensor& tensor, std::int64_t width) const {
         std::int64_t declared = 1;
-        std::string shape;
-        for (const auto extent : spec.shape) {
+        for (const auto extent : spec.shape)
             if (extent >= 0) declared *= extent;
-            shape += (shape.empty() ? "" : ",") + (extent < 0 ? "rows" : std::to_string(extent));
+        if (width == declared) return;
+        std::ostringstream shape;
+        for (const auto extent : spec.shape) {
+            shape << (&extent == spec.shape.data() ? "(" : ",");
+            extent < 0 ? shape << "rows" : shape << extent;
         }
-        if (width != declared)
-            throw_shape(card_, spec, tensor, "(" + shape + ") as the model card says");
+        throw_shape(card_, spec, tensor, shape.str() + ") as the model card says");
     }
 
     void add_extra(const OutputSpec& spec, const Tensor& tensor) {
