@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The examples of examples/lammps with operators of their own, or with none, on 1, 2 and 4 ranks:
-the right specs give the numbers of the archive alone, the wrong ones their message."""
+the right specs give the numbers of the archive alone, the wrong ones their message. The example of
+named inputs."""
 
 import importlib.util
 import json
@@ -11,7 +12,9 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 from installation import REPOSITORY, find_build_file
+from simulation import read_thermo
 from suite import LammpsTest, Model, main, one_line
 
 EXAMPLES = REPOSITORY / "examples" / "lammps"
@@ -83,10 +86,10 @@ class Example(LammpsTest):
                 shutil.copy(path, self.folder)
         return Model(name, str(self.folder / f"{name}.pt"), 5.0, exchanges, None)
 
-    def run_example(self, name, *words):
+    def run_example(self, name, *words, ranks=2):
         """The input of the example as it is, but for the path of the plugin."""
         text = PLUGIN.sub(f"plugin load {self.installation.plugin}", self.input_text(name))
-        return self.run_input(text, 2, arguments=words)
+        return self.run_input(text, ranks, arguments=words)
 
     def input_text(self, name):
         return (self.folder / f"in.{name}").read_text()
@@ -229,6 +232,34 @@ class BehlerParrinello(Example):
 
     def test_example_input(self):
         self.assert_example_is_validated(self.run_example("behler_parrinello"))
+
+
+class NamedInputs(Example):
+    def setUp(self):
+        super().setUp()
+        self.copy("named_inputs", 0)
+
+    def table(self, *words, ranks=2):
+        run = self.run_example("magnet", *words, ranks=ranks)
+        self.assert_example_is_validated(run)
+        return read_thermo(run.log)[0]
+
+    def test_example_input(self):
+        one, four = (self.table(ranks=ranks) for ranks in (1, 4))
+        self.assertEqual(list(one["v_field"]), [0.0, 500.0, 1000.0])
+        self.assert_close(one["c_moment[3]"], [0.6 * 128] * 3, 1e-10)
+        for name in ("PotEng", "TotEng", "c_around_z"):
+            self.assert_close(four[name], one[name], 1e-4)
+        # the field does work
+        self.assertGreater(abs(one["TotEng"][-1] - one["TotEng"][0]), 1.0)
+
+    def test_energy_is_conserved_in_a_constant_field(self):
+        table = self.table("-var", "rate", "0.0", "-var", "steps", "40")
+        total = table["TotEng"]
+        kinetic = total[0] - table["PotEng"][0]
+        self.assertEqual(len(total), 5)
+        self.assertGreater(np.ptp(table["PotEng"]), 0.1 * kinetic)
+        self.assertLess(np.ptp(total), 1e-3 * kinetic)  # a step of 1 fs at 600 K
 
 
 class Documentation(LammpsTest):
