@@ -30,7 +30,8 @@ constexpr const char* kUsage =
     "\n"
     "Evaluate a model archive alone, undecomposed, on the structure of a case file (symbols, cell\n"
     "with lattice vectors as rows, pbc, positions; Angstrom; where the model takes more, charges\n"
-    "and inputs: {name: number | list | list of lists}) and write energy, energies, forces,\n"
+    "and inputs: {name: number | list | list of lists}), or of an extended XYZ file, whose name\n"
+    "ends in xyz, as the command nvalchemi/write writes it, and write energy, energies, forces,\n"
     "virial (-dE/dstrain) and stress (dE/dstrain / V, null unless periodic in three directions)\n"
     "as JSON, in eV and Angstrom, and the model's further outputs by key, in its own units: a row\n"
     "for each atom, or the values of the system.\n";
