@@ -98,9 +98,9 @@ bool hides_a_name(std::string_view code) {
          at = find_word(code, getattr, at + 1)) {
         const auto quote = code.find_first_of("\"'#", at);
         if (quote == code.npos || code[quote] != '"') return true;
-        auto end = quote + 1;
-        while (end < code.size() && is_of_word(code[end])) ++end;
-        if (code.substr(end, 2) != "\")") return true;
+        // a name without an escape is what it looks like, such as "NN-0"
+        const auto end = code.find_first_of("\"\\\n", quote + 1);
+        if (end == code.npos || code.substr(end, 2) != "\")") return true;
     }
     return false;
 }

@@ -127,6 +127,19 @@ TEST(Session, NamesAnOutputOfAnotherShape) {
     expect_part(text("per_graph", "(4)"), "expected (4) as the model card says");
 }
 
+/// LibTorch writes getattr(self, "NN-0") for what is no name of Python; see check_code in
+/// archive.cpp.
+TEST(Session, TakesSubmodulesOfAnyName) {
+    const ScriptedModel model{
+        message_network(std::string(LAYER) + "    h = getattr(self, \"NN-0\").double_it(h)\n"),
+        {},
+        {{"NN-0", "net.parts.Doubled",
+          "def double_it(self, x: Tensor) -> Tensor:\n"
+          "    return 2.0 * x\n"}}};
+    EXPECT_EQ(load_message(scripted_archive(model), options_for(scripted_card())),
+              "(nothing was refused)");
+}
+
 TEST(Session, NamesAKeyThatTheModelReadsButTheCardLacks) {
     const auto archive =
         scripted_archive(message_network("    h = h * data['charges'].unsqueeze(1)\n"));
