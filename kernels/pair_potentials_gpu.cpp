@@ -3,12 +3,8 @@
 #include <c10/core/DeviceGuard.h>
 
 #include <algorithm>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <tuple>
 
-#include "kernels/gpu_program.hpp"
+#include "kernels/gpu_programs.hpp"
 #include "kernels/pair_potentials_backend.hpp"
 
 namespace nvalchemi {
@@ -19,17 +15,9 @@ constexpr int kThreads = 128;
 constexpr std::int64_t kMostBlocks = 2048;  // of pair_rows: each has a part of the virial
 
 const GpuProgram& program_of(PairForm form, const at::Tensor& vectors) {
-    using Key = std::tuple<PairForm, at::ScalarType, c10::DeviceIndex>;
-    static std::mutex mutex;
-    static std::map<Key, std::unique_ptr<const GpuProgram>> programs;
-    const std::lock_guard<std::mutex> lock(mutex);
-    auto& program = programs[{form, vectors.scalar_type(), vectors.device().index()}];
-    if (!program) {
-        const auto* scalar = vectors.scalar_type() == at::kFloat ? "float" : "double";
-        program =
-            std::make_unique<const GpuProgram>(pair_sums_source(form, scalar), vectors.device());
-    }
-    return *program;
+    static GpuPrograms<PairForm> programs;
+    return programs.get(form, vectors,
+                        [&](const char* scalar) { return pair_sums_source(form, scalar); });
 }
 
 std::int64_t blocks_for(std::int64_t threads) { return (threads + kThreads - 1) / kThreads; }
@@ -42,7 +30,7 @@ PairSums pair_sums_on_gpu(PairForm form, const at::Tensor& edge_vectors,
     const c10::OptionalDeviceGuard device(edge_vectors.device());
     const auto& program = program_of(form, edge_vectors);
     auto edges = edge_index.size(1), rows = species.size(0), kinds = table.size(1);
-    const auto blocks = std::clamp<std::int64_t>(blocks_for(16 * rows), 1, kMostBlocks);
+    const auto blocks = std::clamp<std::int64_t>(blocks_for(kPairLanes * rows), 1, kMostBlocks);
 
     const auto ranges = at::zeros({rows, 2}, edge_index.options());
     const auto unsorted = at::zeros({1}, edge_index.options().dtype(at::kInt));

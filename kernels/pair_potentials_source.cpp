@@ -47,8 +47,6 @@ static __device__ __forceinline__ Radial radial(const T* p, I stride, T s) {
 // A row has `kLanes` threads, which take turns at its edges. The shape of the grid is part of the
 // order in which the virial is added up, and nothing else is.
 constexpr const char* kKernels = R"cuda(
-constexpr int kLanes = 16;
-
 // ranges[2 row], ranges[2 row + 1]: first edge of a row and the edge after its last, zero at first
 extern "C" __global__ void find_rows(I edges, const I* __restrict__ receivers,
                                      I* __restrict__ ranges, int* __restrict__ unsorted) {
@@ -134,7 +132,7 @@ extern "C" __global__ void pair_rows(I rows, I kinds, const T* __restrict__ vect
     const Pairs pairs{kinds, vectors, senders, species, table};
     const I first = (I(blockIdx.x) * blockDim.x + threadIdx.x) / kLanes;
     const int lane = threadIdx.x % kLanes;
-    const unsigned together = 0xffffu << (threadIdx.x % 32 / kLanes * kLanes);
+    const unsigned together = ((1u << kLanes) - 1) << (threadIdx.x % 32 / kLanes * kLanes);
     Sums sums = {};
     for (I row = first; row < rows; row += I(gridDim.x) * blockDim.x / kLanes) {
         sums.energy = sums.force[0] = sums.force[1] = sums.force[2] = T(0);
@@ -189,7 +187,8 @@ std::string pair_sums_source(PairForm form, const std::string& scalar) {
     const char* const radial = form == PairForm::LennardJones ? kLennardJones
                                : form == PairForm::Buckingham ? kBuckingham
                                                               : kMorse;
-    return "typedef " + scalar + " T;" + kPrologue + radial + kKernels;
+    return "typedef " + scalar + " T;\nconstexpr int kLanes = " + std::to_string(kPairLanes) + ";" +
+           kPrologue + radial + kKernels;
 }
 
 }  // namespace nvalchemi

@@ -6,6 +6,9 @@
 
 namespace nvalchemi {
 
+/// Threads of a row in pair_rows: half of a warp.
+constexpr int kPairLanes = 16;
+
 enum class PairForm { LennardJones, Buckingham, Morse };
 
 /// CUDA C++ of the sums of a pair potential for `scalar` "float" or "double": kernels find_rows,

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <ATen/ATen.h>
 
-#include <map>
-#include <memory>
-#include <mutex>
-#include <tuple>
 #include <vector>
 
-#include "kernels/gpu_program.hpp"
+#include "kernels/gpu_programs.hpp"
 #include "kernels/tensor_product_backend.hpp"
 #include "kernels/tensor_product_source.hpp"
 
@@ -19,17 +15,9 @@ constexpr int kThreads = 128;
 
 /// Plans are never destroyed, so that an address stands for one.
 const GpuProgram& program_of(const TensorProductPlan& plan, const at::Tensor& x) {
-    using Key = std::tuple<const TensorProductPlan*, at::ScalarType, c10::DeviceIndex>;
-    static std::mutex mutex;
-    static std::map<Key, std::unique_ptr<const GpuProgram>> programs;
-    const std::lock_guard<std::mutex> lock(mutex);
-    auto& program = programs[{&plan, x.scalar_type(), x.device().index()}];
-    if (!program) {
-        const auto* scalar = x.scalar_type() == at::kFloat ? "float" : "double";
-        program =
-            std::make_unique<const GpuProgram>(tensor_product_source(plan, scalar), x.device());
-    }
-    return *program;
+    static GpuPrograms<const TensorProductPlan*> programs;
+    return programs.get(&plan, x,
+                        [&](const char* scalar) { return tensor_product_source(plan, scalar); });
 }
 
 /// Start a kernel for all rows with the arguments that all kernels begin with, and `more`.

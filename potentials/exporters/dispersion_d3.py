@@ -126,18 +126,8 @@ class FusedDispersionD3(DispersionD3):
 
     operators = ("d3_coordination_numbers", "d3_energies")
 
-    def __init__(
-        self,
-        tables: dict[str, Tensor],
-        damping: nn.Module,
-        s6: float,
-        s8: float,
-        cutoff: float,
-        cn_cutoff: float,
-        bohr: float,
-        hartree: float,
-    ):
-        super().__init__(tables, damping, s6, s8, cutoff, cn_cutoff, bohr, hartree)
+    def __init__(self, *settings):
+        super().__init__(*settings)
         try:
             load_operators()
         except ImportError as error:

@@ -88,30 +88,31 @@ Found policy_not_supported(const ModelCard&, const AttemptEvidence& e) {
                            })});
 }
 
-Found unknown_output(const ModelCard&, const AttemptEvidence& e) {
-    if (!says(e, "/all_reduce_outputs") || !says(e, "which is no output of the model")) return {};
+/// The spec without the sum over ranks of an output that the refusal names, for each that it names
+/// after the word `before`.
+std::vector<MLIPSpec> without_named_sum(const AttemptEvidence& e, const std::string& before) {
     std::vector<MLIPSpec> edits;
     for (const auto& name : e.attempt.spec.all_reduce_outputs)
-        if (says(e, "got \"" + name + "\""))
+        if (says(e, before + "\"" + name + "\""))
             edits.push_back(
                 edited(e.attempt.spec, [&](MLIPSpec& s) { s.all_reduce_outputs.erase(name); }));
+    return edits;
+}
+
+Found unknown_output(const ModelCard&, const AttemptEvidence& e) {
+    if (!says(e, "/all_reduce_outputs") || !says(e, "which is no output of the model")) return {};
     return refusal_finding(0.98, e,
                            "Write the name as the model card has it, or remove it from "
                            "all_reduce_outputs.",
-                           std::move(edits));
+                           without_named_sum(e, "got "));
 }
 
 Found double_reduction(const ModelCard&, const AttemptEvidence& e) {
     if (!says(e, "/all_reduce_outputs")) return {};
-    std::vector<MLIPSpec> edits;
-    for (const auto& name : e.attempt.spec.all_reduce_outputs)
-        if (says(e, "\"" + name + "\""))
-            edits.push_back(
-                edited(e.attempt.spec, [&](MLIPSpec& s) { s.all_reduce_outputs.erase(name); }));
     return refusal_finding(
         0.97, e,
         "Remove the output from all_reduce_outputs: it is summed over ranks already, or has rows.",
-        std::move(edits));
+        without_named_sum(e, ""));
 }
 
 Found output_kind(const ModelCard& card, const AttemptEvidence& e) {
