@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Builds the package and runs its tests; installs what it needs, once, into a per-user cache.
 #
-#   bash unittest/run.sh [--quick | --long] [--export] [CTest arguments...]
+#   bash unittest/run.sh [--quick | --long] [CTest arguments...]
 #
 #     (nothing)  the CI tier: every test that is not labelled long
-#     --quick    also leaves out the tests labelled slow, and the styles for Kokkos where their LAMMPS is not there yet:
-#                under two minutes once everything is built
+#     --quick    also leaves out the tests labelled slow, and what is not there yet of LAMMPS for the styles of Kokkos
+#                and of the environments that export models: under two minutes once everything is built
 #     --long     what the CI tier leaves out: the tests labelled long (hours on two cores)
-#     --export   also makes the environments that export models (a download of 2 to 3 GB), so that the tests
-#                of the exporters run; without it they run where their environment is there already
+#
+# The CI tier and the long one make the environments that export models, a download of 2 to 3 GB.
 #
 # CTest arguments narrow the choice, for example -L spec or -R halo. What can be set beforehand (caches,
 # an own LAMMPS or LibTorch, jobs) is listed in cmake/setup/environment.sh.
@@ -20,13 +20,15 @@ set -euo pipefail
 usage() { sed -n '/^#   bash/,/^# an own/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 tier=ci
-find_or_make_export_env=nvalchemi_find_export_env
+find_or_make_export_env=nvalchemi_all_export_envs
 ctest_arguments=()
 for argument in "$@"; do
     case "${argument}" in
-        --quick) tier=quick ;;
+        --quick)
+            tier=quick
+            find_or_make_export_env=nvalchemi_find_export_env
+            ;;
         --long) tier=long ;;
-        --export) find_or_make_export_env=nvalchemi_all_export_envs ;;
         -h | --help)
             usage
             exit 0
@@ -40,19 +42,35 @@ case "${tier}" in
     long) ctest_arguments+=(--label-regex '^long$') ;;
 esac
 
-find_fixtures() {
-    local dir=${NVALCHEMI_FIXTURES:-${NVALCHEMI_REPO}/../shared/fixtures}
-    if [ -d "${dir}" ]; then
-        NVALCHEMI_FIXTURES=$(cd "${dir}" && pwd)
-        export NVALCHEMI_FIXTURES
+# The archives that are too large to be committed are made once, under the digest of all that decides their content.
+make_models() {
+    local dir=$1
+    [ ! -f "${dir}/stamp" ] || return 0
+    rm -rf "${dir}"
+    "${NVALCHEMI_EXPORT_PYTHON}" -W ignore "${NVALCHEMI_REPO}/unittest/models/make_models.py" sevennet "${dir}" ||
+        nvalchemi_fail "SevenNet-0 could not be exported (the exporter's message stands above)"
+    touch "${dir}/stamp"
+}
+
+# test_models: sets NVALCHEMI_TEST_MODELS. The quick tier takes them where they are.
+test_models() {
+    local digest
+    digest=$(cat "${NVALCHEMI_REPO}"/potentials/exporters/*.py "${NVALCHEMI_REPO}/unittest/models/make_models.py" \
+        "${nvalchemi_setup_dir}/requirements-export.txt" | sha256sum | cut -c 1-8)
+    NVALCHEMI_TEST_MODELS="$(nvalchemi_cache_dir)/test-models-${digest}"
+    if [ "${tier}" = quick ] && [ ! -f "${NVALCHEMI_TEST_MODELS}/stamp" ]; then
+        nvalchemi_say "no SevenNet-0 yet: the other tiers make it"
+        NVALCHEMI_TEST_MODELS=
+        return 0
     fi
-    nvalchemi_say "model archives for tests: ${NVALCHEMI_FIXTURES:-none (tests that need them are skipped; set NVALCHEMI_FIXTURES)}"
+    nvalchemi_with_lock "${NVALCHEMI_TEST_MODELS}.lock" make_models "${NVALCHEMI_TEST_MODELS}"
+    nvalchemi_say "using SevenNet-0 in ${NVALCHEMI_TEST_MODELS}"
 }
 
 build_with_tests() {
     local warnings=OFF
     [ -z "${CI:-}" ] || warnings=ON
-    nvalchemi_build -DNVALCHEMI_ENABLE_TESTS=ON "-DNVALCHEMI_WARNINGS_AS_ERRORS=${warnings}" "${nvalchemi_kokkos_arguments[@]}"
+    nvalchemi_build -DNVALCHEMI_ENABLE_TESTS=ON "-DNVALCHEMI_TEST_MODELS_DIR=${NVALCHEMI_TEST_MODELS}" "-DNVALCHEMI_WARNINGS_AS_ERRORS=${warnings}" "${nvalchemi_kokkos_arguments[@]}"
 }
 
 run_ctest() {
@@ -64,13 +82,13 @@ run_ctest() {
 # Nobody rebuilds meanwhile.
 run_tests() { nvalchemi_with_lock "${NVALCHEMI_BUILD_DIR}/.lock" run_ctest; }
 
-find_fixtures
 nvalchemi_phase "System packages" nvalchemi_check_system_packages
 nvalchemi_phase "Runtime environment" nvalchemi_runtime_env
 nvalchemi_phase "GoogleTest" nvalchemi_gtest_source
 nvalchemi_phase "Formatters" nvalchemi_lint_env
 nvalchemi_phase "ASE and i-PI" nvalchemi_interfaces_env
-nvalchemi_phase "Export environments" "${find_or_make_export_env}"
+nvalchemi_phase "Environments that export models" "${find_or_make_export_env}"
+nvalchemi_phase "Model archives" test_models
 [ "${tier}" != quick ] || NVALCHEMI_KOKKOS=${NVALCHEMI_KOKKOS:-present}
 nvalchemi_phase "LAMMPS with KOKKOS" nvalchemi_kokkos_lammps
 nvalchemi_phase "Build" build_with_tests

@@ -12,7 +12,7 @@ Sections, by default all that this machine can run:
     trace      2 GPUs: exchanges of a step, and waits of the host between them (--tracer LIBRARY)
     several    1, 2, 4 ... GPUs: strong scaling of 27,648 and 110,592 atoms, weak scaling of
                13,824 atoms a GPU, with NCCL and with host staging forced
-    parity     4 ranks, on as many GPUs as there are: every case of NVALCHEMI_FIXTURES against the
+    parity     4 ranks, on as many GPUs as there are: every case of the test archives against the
                numbers of its package
     peer       SevenNet's own styles (--peer FOLDER with lmp, serial.pt and par/)
     memory     10,000 steps of a small network (--toy ARCHIVE): GPU memory in use as they go
@@ -253,11 +253,11 @@ def measure_several(machine):
 
 def measure_parity(machine):
     """Of each archive: the largest differences over its cases."""
-    models = Path(os.environ["NVALCHEMI_FIXTURES"]) / "models"
-    cases = sorted(models.glob("*_nacl64.json")) + sorted(models.glob("*_si64.json"))
+    folders = [HERE.parent / "models" / "archives", os.environ.get("NVALCHEMI_TEST_MODELS")]
+    archives = [path for folder in folders if folder for path in sorted(Path(folder).glob("*.pt"))]
     found = {}
-    for archive in sorted(models.glob("*.pt")):
-        for case in cases:
+    for archive in archives:
+        for case in sorted(archive.parent.glob("*_*64.json")):
             stem = case.name.rsplit("_", 1)[0]
             if not archive.stem.startswith(stem):
                 continue

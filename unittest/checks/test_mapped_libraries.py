@@ -17,8 +17,8 @@ from mapped_libraries import (
 
 BUILD = Path(os.environ.get("NVALCHEMI_BUILD_DIR", "build"))
 LAMMPS = os.environ.get("NVALCHEMI_LAMMPS", "")
-FIXTURES = Path(os.environ.get("NVALCHEMI_FIXTURES", "fixtures"))
-MODEL = FIXTURES / "models" / "toy_scatter_add.pt"
+ARCHIVES = Path(__file__).resolve().parents[1] / "models" / "archives"
+MODEL = ARCHIVES / "toy_scatter_add.pt"
 # LAMMPS_PLUGIN_PATH makes LAMMPS load the plugin when it starts.
 STYLE = "units metal\npair_style nvalchemi\n"
 EVALUATION = f"""

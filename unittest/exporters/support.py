@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the tests of the exporters share: paths, fixtures, a scripted pair potential."""
+"""What the tests of the exporters share: paths, a scripted pair potential."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 EXPORTERS = REPOSITORY / "potentials" / "exporters"
 sys.path.insert(0, str(EXPORTERS))
 
-FIXTURES = Path(os.environ.get("NVALCHEMI_FIXTURES", REPOSITORY.parent / "shared" / "fixtures"))
+ARCHIVES = REPOSITORY / "unittest" / "models" / "archives"
 
 
 class PairPotential(torch.nn.Module):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from support import EXPORTERS, FIXTURES, REPOSITORY
+from support import ARCHIVES, EXPORTERS, REPOSITORY
 
 # isort: split
 from evaluate import evaluate, rattled_rocksalt, structure
@@ -28,7 +28,7 @@ except SystemExit as missing:
 
 EXAMPLES = REPOSITORY / "examples" / "lammps"
 NETWORK = EXAMPLES / "minimal" / "example_network.pt"
-CUTOFF, CN_CUTOFF = 9.0, 7.0  # of the fixtures
+CUTOFF, CN_CUTOFF = 9.0, 7.0  # of the cases
 NACL = [11, 17]
 
 
@@ -211,9 +211,9 @@ class InThePlugin(Exported):
         words = ["--elements", "Na", "Cl", "--dtype", "float32"]
         export_d3.main([*words, *cutoffs, "--output", str(cls.folder / "single.pt")])
         for case in ("si64", "nacl64"):
-            shutil.copy(FIXTURES / "models" / f"d3bj_pbe_{case}.json", cls.folder / f"{case}.json")
+            shutil.copy(ARCHIVES / f"d3bj_pbe_{case}.json", cls.folder / f"{case}.json")
 
-    def test_fixtures_have_the_same_numbers(self):
+    def test_cases_have_the_same_numbers(self):
         for case in ("si64", "nacl64"):
             expected = json.loads((self.folder / f"{case}.json").read_text())
             found = self.in_plugin(self.folder / "d3.pt", case)

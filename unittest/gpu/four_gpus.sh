@@ -6,7 +6,7 @@
 #   bash unittest/gpu/four_gpus.sh ARCHIVE [FOLDER]
 #
 # ARCHIVE knows Na and Cl (SevenNet-0 in float32); numbers and plots go to FOLDER (default: .). What runs is said by
-# NVALCHEMI_PLUGIN, NVALCHEMI_KOKKOS_LAMMPS, NVALCHEMI_MPIEXEC and NVALCHEMI_FIXTURES, as in unittest/gpu/run.sh; programs
+# NVALCHEMI_PLUGIN, NVALCHEMI_KOKKOS_LAMMPS, NVALCHEMI_MPIEXEC and NVALCHEMI_TEST_MODELS, as in unittest/gpu/run.sh; programs
 # gpu_exchange and exchange_time are looked for in lib/ of NVALCHEMI_BUILD_DIR.
 set -euo pipefail
 

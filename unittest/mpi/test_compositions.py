@@ -38,7 +38,7 @@ class Ionic(Model):
 
 
 def part_named(name):
-    """A fixture, or an example that reads the atoms' charges."""
+    """An archive of the tests, or an example that reads the atoms' charges."""
     example = EXAMPLES / "coulomb" / f"{name}.pt"
     return Model(name, str(example), 9.0, 0, None) if example.exists() else model(name)
 

@@ -238,8 +238,6 @@ class FewAtoms(KokkosTest):
 class Results(KokkosTest):
     def test_further_outputs_through_fix_pair(self):
         d3 = model("d3bj_pbe")
-        if d3.name != "d3bj_pbe":
-            self.skipTest("needs the archive d3bj_pbe")
         structure = d3.case("nacl64")[0]
         found = []
         for style, run, settings in (
@@ -247,7 +245,7 @@ class Results(KokkosTest):
             ("nvalchemi/kk", self.kokkos_run, self.kokkos_settings(d3, 2)),
         ):
             lines = [
-                f"fix cn all pair 1 {style} cn 0",
+                f"fix cn all pair 1 {style} coordination_numbers 0",
                 f"fix energy all pair 1 {style} energy 0",
                 "dump out all custom 1 out.dump id f_cn f_energy",
                 "dump_modify out sort id format float %.17g",

@@ -113,8 +113,6 @@ class NotAvailable(LammpsTest):
     def setUp(self):
         super().setUp()
         self.d3 = model("d3bj_pbe")
-        if self.d3.name != "d3bj_pbe":
-            self.skipTest("needs the archive d3bj_pbe")
         self.structure = self.d3.case("nacl64")[0]
 
     def test_output_that_the_card_does_not_declare(self):
@@ -127,7 +125,7 @@ class NotAvailable(LammpsTest):
     def test_declared_output_is_that_of_one_rank(self):
         for ranks in (1, 2):
             lines = [
-                "fix cn all pair 1 nvalchemi cn 0",
+                "fix cn all pair 1 nvalchemi coordination_numbers 0",
                 "compute least all reduce min f_cn",
                 "thermo_style custom step c_least",
                 "run 0",

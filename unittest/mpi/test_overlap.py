@@ -4,7 +4,7 @@
 import re
 
 import scripted
-from suite import LONG, LammpsTest, find_fixtures, main, model, scripted_model
+from suite import LONG, LammpsTest, main, model, scripted_model
 from test_rank_failure import SECONDS, two_molecules
 
 # After a layer, edge features that do not depend on it: they run while its features are exchanged.
@@ -25,7 +25,7 @@ def archives():
     names = ["toy_index_add", "sevennet_0_f64"]
     if LONG:
         names += ["mace_rand_f64", "nequip_rand_f64", "allegro_rand_f64_energy", "d3bj_pbe"]
-    return names if find_fixtures() else ["toy_index_add"]
+    return names
 
 
 class Overlap(LammpsTest):

@@ -60,8 +60,6 @@ class PerAtom(LammpsTest):
 
     def test_further_outputs_through_fix_pair(self):
         d3 = model("d3bj_pbe")
-        if d3.name != "d3bj_pbe":
-            self.skipTest("needs the archive d3bj_pbe")
         structure = d3.case("nacl64")[0]
         found = []
         for ranks in (1, 3):
@@ -69,7 +67,7 @@ class PerAtom(LammpsTest):
                 structure,
                 d3.settings(ranks=ranks),
                 [
-                    "fix cn all pair 1 nvalchemi cn 0",
+                    "fix cn all pair 1 nvalchemi coordination_numbers 0",
                     "dump cn all custom 1 cn.dump id f_cn",
                     "dump_modify cn sort id format float %.17g",
                     "run 0",

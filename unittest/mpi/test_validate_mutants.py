@@ -23,7 +23,7 @@ import numpy as np
 from installation import REPOSITORY, find_build_file
 from spec_mutations import Mutations, pairs
 from structure import Structure
-from suite import LONG, Model, ValidateTest, find_fixtures, main, model, one_line
+from suite import LONG, Model, ValidateTest, main, model, one_line
 
 EXAMPLES = REPOSITORY / "examples" / "lammps"
 HALO = json.loads((REPOSITORY / "spec" / "presets" / "SPEC_MPNN_HALO.json").read_text())
@@ -85,7 +85,7 @@ def archives():
     if LONG:
         names += ["toy_scatter_reduce", "d3bj_pbe", "mace_rand_f64", "nequip_rand_f64"]
         names += ["nequip_rand_f64_energy", "allegro_rand_f64_energy", "sevennet_0_f64"]
-    found = [Archive(model(name), HALO) for name in names] if find_fixtures() else []
+    found = [Archive(model(name), HALO) for name in names]
     push = {"fused_message::push": ((0, 1, 2, 3, 4), 1), "fused_message::pool": ((0,), 1)}
     found.append(example("graph_transformer", "libfused_message.so", push))
     if LONG:

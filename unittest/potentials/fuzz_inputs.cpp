@@ -16,9 +16,9 @@
 #include "spec/spec_error.hpp"
 #include "src/USER-NVALCHEMI/pair_options.h"
 #include "src/USER-NVALCHEMI/validate_options.h"
+#include "unittest/models/test_archives.hpp"
 #include "unittest/potentials/card_text.hpp"
 #include "unittest/potentials/zip_bytes.hpp"
-#include "unittest/spec/fixtures.hpp"
 #include "unittest/spec/mutate_json.hpp"
 
 namespace nvalchemi {
@@ -70,12 +70,8 @@ std::vector<std::string> card_texts() {
             "'forces': [[0,0,0],[0,0,0]], 'inputs': {'m': [[1,2],[3,4]], 'f': 2}}"),
         testing::card_with_outputs("'s': {'role': 'stress', 'kind': 'per_graph', 'shape': '(3,3)', "
                                    "'sign': 'dE_dstrain'}")};
-    if (const auto folder = testing::fixtures_folder()) {
-        std::set<std::filesystem::path> files;  // sorted: the same order on every machine
-        for (const auto& entry : std::filesystem::directory_iterator(*folder / "models"))
-            if (entry.path().string().ends_with(".card.json")) files.insert(entry.path());
-        for (const auto& file : files) texts.push_back(testing::read_file(file));
-    }
+    for (const auto& [name, path] : testing::test_archives())
+        texts.push_back(testing::read_file(testing::card_beside(path)));
     return texts;
 }
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "potentials/elements.hpp"
+#include "unittest/models/test_archives.hpp"
 #include "unittest/potentials/card_text.hpp"
-#include "unittest/spec/fixtures.hpp"
 
 namespace nvalchemi {
 
@@ -158,21 +158,15 @@ TEST(ParseModelCard, ReadsOptionalFacts) {
     EXPECT_EQ(reference.stress, (std::vector<double>{1, 2, 3, 2, 4, 5, 3, 5, 6}));
 }
 
-TEST(ParseModelCard, ReadsTheCardsOfAllFixtures) {
-    const auto folder = testing::fixtures_folder();
-    if (!folder) GTEST_SKIP() << testing::kNoFixtures;
-    std::size_t count = 0;
+TEST(ParseModelCard, ReadsTheCardsOfAllTestArchives) {
+    const auto archives = testing::test_archives();
 
-    for (const auto& entry : std::filesystem::directory_iterator(*folder / "models")) {
-        if (!entry.path().string().ends_with(".card.json")) continue;
-        const ModelCard card =
-            parse_model_card(testing::read_file(entry.path()), entry.path().filename().string());
-        EXPECT_EQ(card.name + ".card.json", entry.path().filename().string());
-        EXPECT_TRUE(card.expected_exchanges.has_value());
-        ++count;
+    for (const auto& [name, path] : archives) {
+        const auto card = testing::card_beside(path);
+        EXPECT_EQ(parse_model_card(testing::read_file(card), card.filename().string()).name, name);
     }
 
-    EXPECT_GE(count, 10U);
+    EXPECT_GE(archives.size(), 10U);
 }
 
 TEST(AtomicNumber, KnowsThePeriodicTable) {

@@ -16,8 +16,8 @@
 #include "potentials/archive.hpp"
 #include "potentials/graph_choice.hpp"
 #include "potentials/sample_structure.hpp"
+#include "unittest/models/test_archives.hpp"
 #include "unittest/potentials/scripted_network.hpp"
-#include "unittest/spec/fixtures.hpp"
 
 namespace nvalchemi {
 namespace {
@@ -246,15 +246,9 @@ TEST(StaticEvaluation, PassesOnWhatCannotBeRecorded) {
 }
 
 TEST(StaticEvaluation, GivesThePlainNumbersOfEveryArchive) {
-    const auto folder = testing::fixtures_folder();
-    if (!folder) GTEST_SKIP() << testing::kNoFixtures;
     int archives = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(*folder / "models")) {
-        if (entry.path().extension() != ".pt") continue;
-        auto card = entry.path();
-        card.replace_extension(".card.json");
-        Model model(testing::read_file(entry.path()), testing::read_file(card),
-                    entry.path().stem().string());
+    for (const auto& [name, path] : testing::test_archives()) {
+        Model model(testing::read_file(path), testing::read_file(testing::card_beside(path)), name);
         if (model.card.rows != RowMode::Folded) continue;
         ++archives;
         const auto structure = sample_structure(model.card);

@@ -10,7 +10,6 @@
 
 #include "potentials/validator/diagnosis.hpp"
 #include "unittest/potentials/test_validator_support.hpp"
-#include "unittest/spec/fixtures.hpp"
 
 namespace nvalchemi {
 
@@ -458,7 +457,6 @@ TEST(PlantedFaults, InPartitionsOfANetwork) {
 }
 
 TEST(PlantedFaults, InArchives) {
-    if (!has_fixtures()) GTEST_SKIP() << kNoFixtures;
     const struct {
         const char *archive, *structure;
         int ranks;
@@ -468,7 +466,7 @@ TEST(PlantedFaults, InArchives) {
                   {"nequip_rand_f64", "nequip_rand_si64", 2}};
     std::vector<Fault> all;
     for (const auto& model : models) {
-        const auto right = [=] { return fixture_request(model.archive, model.structure); };
+        const auto right = [=] { return archive_request(model.archive, model.structure); };
         for (auto& fault : wrong_exchanges(model.archive, right, model.ranks))
             all.push_back(std::move(fault));
         for (auto& fault : wrong_partitions(model.archive, right, model.ranks))

@@ -373,8 +373,7 @@ TEST(ValidateInParts, EndsAtTheSpecThatCommunicatesLeast) {
 }
 
 TEST(ValidateInParts, RefreshesHaloRowsWhereThatCommunicatesLess) {
-    if (!has_fixtures()) GTEST_SKIP() << "no fixtures";
-    auto request = fixture_request("toy_index_add", "toy_nacl64");
+    auto request = archive_request("toy_index_add", "toy_nacl64");
     request.ranks = 3;
     const auto right = validate_in_parts(request);
     ASSERT_TRUE(right.ok) << summarize(right);

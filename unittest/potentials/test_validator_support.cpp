@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "potentials/structure_file.hpp"
+#include "unittest/models/test_archives.hpp"
 #include "unittest/potentials/adapter_operators.hpp"
-#include "unittest/spec/fixtures.hpp"
 
 namespace nvalchemi::testing {
 
@@ -78,18 +78,16 @@ std::string text_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-bool has_fixtures() { return fixtures_folder().has_value(); }
-
-ValidationRequest fixture_request(const std::string& name, const std::string& structure) {
-    const auto folder = *fixtures_folder() / "models";
+ValidationRequest archive_request(const std::string& name, const std::string& structure) {
+    const auto archive = test_archives().at(name);
     ValidationRequest request;
-    request.archive = text_of(folder / (name + ".pt"));
+    request.archive = text_of(archive);
     request.session.path = name + ".pt";
     request.session.device = "cpu";
     request.session.card_path = name + ".card.json";
-    request.session.card_text = text_of(folder / (name + ".card.json"));
+    request.session.card_text = text_of(card_beside(archive));
     request.system = read_structure_file(
-        (folder / (structure + ".json")).string(),
+        (archive.parent_path() / (structure + ".json")).string(),
         parse_model_card(*request.session.card_text, request.session.card_path));
     return request;
 }

@@ -26,9 +26,8 @@ ValidationRequest scripted_request(const ScriptedModel& model, const std::string
 ValidationRequest scripted_request(const std::string& body, const std::string& core = "",
                                    const std::string& rest = "",
                                    const std::string& policy = R"("kind": "halo")");
-/// `name` of the fixtures, on its structure `structure` ("toy_nacl64"), read beside it.
-ValidationRequest fixture_request(const std::string& name, const std::string& structure);
-bool has_fixtures();
+/// The archive `name` of the tests, on its structure `structure` ("toy_nacl64"), read beside it.
+ValidationRequest archive_request(const std::string& name, const std::string& structure);
 
 /// Body lines of networks; push, pull, total and gate are operators of adapter_operators.hpp.
 extern const std::string kLayer, kPush, kPull, kTotal, kGate, kSenderSum, kSystemSum;

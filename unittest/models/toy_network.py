@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A message-passing network of three layers with random weights, which sums its messages in one of
+four ways. Small, smooth, and with forces that depend on every layer."""
+
+import math
+
+import torch
+from torch import Tensor
+
+CUTOFF = 5.0
+WIDTH = 8
+RADIAL = 6
+SPECIES = {"O": 0, "Na": 0, "Si": 1, "Cl": 1, "Hf": 2}  # elements that share an embedding
+
+
+class Toy(torch.nn.Module):
+    """Layers h_i <- h_i + tanh(sum_j filter(r_ij) * h_j); energies by a small network of h."""
+
+    def __init__(self, layers: int = 3):
+        super().__init__()
+        self.cutoff = CUTOFF
+        self.embedding = torch.nn.Embedding(1 + max(SPECIES.values()), WIDTH)
+        self.filters = torch.nn.ModuleList(
+            torch.nn.Linear(RADIAL, WIDTH, bias=False) for _ in range(layers)
+        )
+        self.mixing = torch.nn.ModuleList(torch.nn.Linear(WIDTH, WIDTH) for _ in range(layers))
+        self.readout = torch.nn.Sequential(
+            torch.nn.Linear(WIDTH, WIDTH), torch.nn.SiLU(), torch.nn.Linear(WIDTH, 1)
+        )
+        self.register_buffer("orders", math.pi * torch.arange(1, RADIAL + 1) / self.cutoff)
+
+    def radial(self, vectors: Tensor) -> Tensor:
+        """(edges, RADIAL): sines over the length, which end smoothly at the cutoff."""
+        length = torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
+        envelope = (1.0 - (length / self.cutoff).square()).clamp(min=0.0).pow(3)
+        return envelope * torch.sin(length * self.orders) / length
+
+    def sum_messages(self, h: Tensor, receiver: Tensor, messages: Tensor) -> Tensor:
+        """(rows, WIDTH): the sum over each receiver's edges."""
+        raise NotImplementedError
+
+    def forward(self, data: dict[str, Tensor]) -> dict[str, Tensor]:
+        receiver, sender = data["edge_index"][0], data["edge_index"][1]
+        basis = self.radial(data["edge_vec"])
+        h = self.embedding(data["types"])
+        for filters, mixing in zip(self.filters, self.mixing):
+            h = h + torch.tanh(self.sum_messages(h, receiver, filters(basis) * mixing(h)[sender]))
+        return {"energies": self.readout(h).squeeze(1)}
+
+
+class IndexAdd(Toy):
+    def sum_messages(self, h: Tensor, receiver: Tensor, messages: Tensor) -> Tensor:
+        return torch.zeros_like(h).index_add(0, receiver, messages)
+
+
+class IndexPut(Toy):
+    def sum_messages(self, h: Tensor, receiver: Tensor, messages: Tensor) -> Tensor:
+        return torch.zeros_like(h).index_put((receiver,), messages, accumulate=True)
+
+
+class ScatterAdd(Toy):
+    def sum_messages(self, h: Tensor, receiver: Tensor, messages: Tensor) -> Tensor:
+        index = receiver.unsqueeze(1).expand_as(messages)
+        return torch.zeros_like(h).scatter_add(0, index, messages)
+
+
+class ScatterReduce(Toy):
+    def sum_messages(self, h: Tensor, receiver: Tensor, messages: Tensor) -> Tensor:
+        index = receiver.unsqueeze(1).expand_as(messages)
+        return torch.zeros_like(h).scatter_reduce(0, index, messages, reduce="sum")
+
+
+TOYS = {
+    "toy_index_add": IndexAdd,
+    "toy_index_put": IndexPut,
+    "toy_scatter_add": ScatterAdd,
+    "toy_scatter_reduce": ScatterReduce,
+}
+
+
+def toy(name):
+    """The network of that name; all have the same weights, so the same numbers."""
+    torch.manual_seed(5)
+    network = TOYS[name]().double()
+    with torch.no_grad():
+        for weights in network.filters:
+            weights.weight.mul_(4.0)  # so that neighbours of neighbours count
+    return network.eval()
