@@ -3,7 +3,7 @@
 
 python3 summarize.py tests.xml      (written by ctest --output-junit)
 
-left_out.txt beside it, where there is one, names the parts that were not tested, in lines 'WHAT: WHY'.
+left_out.txt beside it, where there is one, names what was not tested, in lines 'WHAT: WHY'.
 """
 
 import sys
