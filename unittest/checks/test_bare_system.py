@@ -109,6 +109,14 @@ class Pages(unittest.TestCase):
             (line,) = re.findall(r"apt-get install ([a-z0-9+. -]+)", text)
             self.assertEqual(line.split(), list(packages), page)
 
+    def test_builds_have_a_number_of_jobs(self):
+        """Without a number, make starts all at once, or one after the other."""
+        bare = re.compile("cmake " + r"--build(?!.*--parallel [\d\"])")
+        for path in list_files(REPOSITORY):
+            if path.suffix in (".cpp", ".md", ".py", ".rst", ".sh", ".txt"):
+                text = (REPOSITORY / path).read_text()
+                self.assertEqual(bare.findall(text), [], path)
+
     def test_essential_is_what_every_debian_has(self):
         packages = {package for _, package, purpose in system_programs() if purpose == "essential"}
 
