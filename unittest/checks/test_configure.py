@@ -184,6 +184,36 @@ class Configure(unittest.TestCase):
         self.assertIn("would give every library a copy of the C++ library; linking /", output)
         self.assertGreater(len(rules), 3)
 
+    def test_two_libraries_share_it(self):
+        """An exception passes between them; without this package's file each would hold a copy."""
+        self.plant(
+            "one.cpp", '#include <stdexcept>\nvoid fail() { throw std::runtime_error("x"); }\n'
+        )
+        self.plant(
+            "two.cpp",
+            "#include <iostream>\n#include <stdexcept>\nvoid fail();\nint main() {\n"
+            "  try { fail(); } catch (const std::exception &e) { std::cout << e.what(); }\n}\n",
+        )
+        found = {}
+        for include in (f"include({REPOSITORY}/cmake/dependencies/libstdcxx.cmake)", ""):
+            self.plant(
+                "CMakeLists.txt",
+                f"cmake_minimum_required(VERSION 3.22)\nproject(two LANGUAGES CXX)\n{include}\n"
+                "add_library(one SHARED one.cpp)\nadd_executable(two two.cpp)\n"
+                "target_link_libraries(two one)\n",
+            )
+            build = Path(tempfile.mkdtemp(dir=self.root))
+            command = ["cmake", "-S", self.root, "-B", build]
+            command.append(f"-DCMAKE_CXX_COMPILER={self.compiler()}")
+            subprocess.run(command, check=True, capture_output=True)
+            subprocess.run(["cmake", "--build", build, "--parallel", "1"], check=True)
+            output = subprocess.run([build / "two"], capture_output=True, text=True).stdout
+            self.assertEqual(output, "x")
+            files = [build / name for name in ("libone.so", "two")]
+            found[bool(include)] = [b"libstdc++.so.6\0" in file.read_bytes() for file in files]
+
+        self.assertEqual(found, {True: [True, True], False: [False, False]})
+
     def test_refuses_a_compiler_without_the_shared_libstdcxx(self):
         drop = (
             "for word; do shift; case $word in",
