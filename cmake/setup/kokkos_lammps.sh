@@ -98,14 +98,20 @@ nvalchemi_unpack_kokkos_sources() {
     touch -a "${dir}/lammps/LICENSE" "${dir}/lammps/doc/lammps.1" "${dir}/lammps/doc/msi2lmp.1"
 }
 
+# nvalchemi_shared_libstdcxx: print the file, for compilers that link copies of it (see cmake/dependencies/libstdcxx.cmake).
+nvalchemi_shared_libstdcxx() {
+    local file
+    file=$("${CXX:-g++}" -print-file-name=libstdc++.so.6)
+    [ ! -f "${file}" ] || echo "${file}"
+}
+
 # nvalchemi_cmake_build WHAT SOURCE BUILD TARGET ARGUMENT...: configure and build one of the two.
 nvalchemi_cmake_build() {
     local what=$1 source=$2 build=$3 target=$4 generator=()
     shift 4
     ! command -v ninja >/dev/null || generator=(-G Ninja)
-    # the shared libstdc++ also with a compiler that links copies of it, see cmake/dependencies/libstdcxx.cmake
     cmake "${generator[@]}" -S "${source}" -B "${build}" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON \
-        "-DCMAKE_CXX_STANDARD_LIBRARIES=$("${CXX:-g++}" -print-file-name=libstdc++.so.6)" -DCMAKE_CXX_STANDARD=17 "$@" >"${build}.log" 2>&1 ||
+        "-DCMAKE_CXX_STANDARD_LIBRARIES=$(nvalchemi_shared_libstdcxx)" -DCMAKE_CXX_STANDARD=17 "$@" >"${build}.log" 2>&1 ||
         nvalchemi_fail "cmake could not configure ${what}; the end of ${build}.log:" "$(tail -n 15 "${build}.log")"
     cmake --build "${build}" --parallel "$(nvalchemi_jobs)" --target "${target}" || nvalchemi_fail \
         "${what} did not compile (the compiler's message stands above)" "If the compiler was killed, memory ran out: try NVALCHEMI_JOBS=1."
