@@ -2,6 +2,8 @@
 """Prints the sum of a CTest run, its slowest tests and, last, how many passed and failed.
 
 python3 summarize.py tests.xml      (written by ctest --output-junit)
+
+left_out.txt beside it, where there is one, names what was not tested, in lines 'WHAT: WHY'.
 """
 
 import sys
@@ -39,11 +41,18 @@ def report(tests):
     return "\n".join(lines)
 
 
+def left_out(path):
+    """The parts that were not tested as text, empty if there are none."""
+    lines = path.read_text().split("\n") if path.is_file() else []
+    found = [f"  {line}\n" for line in lines if line]
+    return "".join(["\nLeft out:\n", *found]) if found else ""
+
+
 def main():
     path = Path(sys.argv[1])
     if not path.is_file():
         sys.exit(f"{path}: not found, so no test was run")
-    print(report(read_tests(path)))
+    print(left_out(path.with_name("left_out.txt")) + report(read_tests(path)))
 
 
 if __name__ == "__main__":

@@ -41,6 +41,36 @@ function(nvalchemi_import_torch_library root name)
         INTERFACE_INCLUDE_DIRECTORIES "${root}/include;${root}/include/torch/csrc/api/include")
 endfunction()
 
+# Stop unless a program can be linked with this LibTorch: otherwise the first tool would fail, at the end of the build.
+function(nvalchemi_try_torch)
+    if("${NVALCHEMI_TORCH_LINKS}" STREQUAL "${NVALCHEMI_TORCH_ROOT}")
+        return()
+    endif()
+    set(folder ${PROJECT_BINARY_DIR}/CMakeFiles/torch)
+    # a function of libtorch_cpu.so that returns a string of the C++ library; no header of torch takes time
+    file(WRITE ${folder}/program.cpp "#include <string>
+namespace at { std::string get_openmp_version(); }
+int main() { return at::get_openmp_version().empty(); }\n")
+    try_compile(links ${folder} SOURCES ${folder}/program.cpp LINK_LIBRARIES nvalchemi::torch OUTPUT_VARIABLE output)
+    if(links)
+        set(NVALCHEMI_TORCH_LINKS "${NVALCHEMI_TORCH_ROOT}" CACHE INTERNAL "The LibTorch that a program was linked with")
+        return()
+    endif()
+    string(REGEX MATCHALL "lib[^ ,]+, needed by" needed "${output}")
+    list(TRANSFORM needed REPLACE ", needed by" "")
+    list(REMOVE_DUPLICATES needed)
+    list(JOIN needed ", " needed)
+    if(needed)
+        message(FATAL_ERROR "LibTorch: no program can be linked with ${NVALCHEMI_TORCH_ROOT}: it needs ${needed}, not found. "
+            "A LibTorch for CUDA needs these even on CPUs. Install the Python packages that bring them (those of libcudart and "
+            "libcupti are nvidia-cuda-runtime and nvidia-cuda-cupti) into the folder in which torch lies, of the CUDA release "
+            "that this torch was built for; or set LD_LIBRARY_PATH to the folder that holds them, such as lib64 of a CUDA "
+            "toolkit; or set NVALCHEMI_TORCH_DIR to a LibTorch for CPUs.")
+    endif()
+    message(FATAL_ERROR "LibTorch: no program can be linked with ${NVALCHEMI_TORCH_ROOT}; expected a LibTorch built with the C++ "
+        "library of this compiler (its 'cxx11 ABI'). Set NVALCHEMI_TORCH_DIR to another one. The linker says:\n${output}")
+endfunction()
+
 add_library(nvalchemi::torch INTERFACE IMPORTED)
 if(Torch_DIR)
     find_package(Torch REQUIRED CONFIG)
@@ -73,3 +103,4 @@ if(NVALCHEMI_TORCH_VERSION VERSION_LESS nvalchemi_torch_minimum)
     message(FATAL_ERROR "LibTorch: ${NVALCHEMI_TORCH_ROOT} is version '${NVALCHEMI_TORCH_VERSION}', expected "
         "${nvalchemi_torch_minimum} or later. Set NVALCHEMI_TORCH_DIR to a newer one.")
 endif()
+nvalchemi_try_torch()

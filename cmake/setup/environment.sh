@@ -3,7 +3,7 @@
 #
 #     set -euo pipefail
 #     . cmake/setup/environment.sh
-#     nvalchemi_phase "System packages"     nvalchemi_check_system_packages
+#     nvalchemi_phase "System packages"     nvalchemi_check_system_packages python build
 #     nvalchemi_phase "Runtime environment" nvalchemi_runtime_env     # sets NVALCHEMI_ENV_DIR
 #     nvalchemi_phase "Export environment"  nvalchemi_export_env      # sets NVALCHEMI_EXPORT_PYTHON
 #     nvalchemi_phase "Build"               nvalchemi_build           # sets NVALCHEMI_BUILD_DIR

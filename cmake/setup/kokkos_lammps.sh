@@ -19,6 +19,7 @@ e620f05c742905e2db705d875f1cac92ef0ed453f9e6734e9beda26cc0f9cce7 ${nvalchemi_kok
 # nvalchemi_check_source FILE: stop unless its checksum is the one known for its name.
 nvalchemi_check_source() {
     local expected found
+    [ -f "$1" ] || nvalchemi_fail "$1 was not downloaded" "Check the network and run the same command again."
     expected=$(echo "${nvalchemi_source_checksums}" | awk -v name="${1##*/}" '$2 == name { print $1 }')
     found=$(sha256sum "$1" | cut -d ' ' -f 1)
     [ "${found}" = "${expected}" ] || nvalchemi_fail "$1 has the checksum ${found}, expected ${expected:-a file of a known name}" \
@@ -65,34 +66,43 @@ nvalchemi_download_lammps() {
     nvalchemi_check_source "${dir}/${nvalchemi_lammps_source}"
 }
 
+nvalchemi_unpack() { "${NVALCHEMI_ENV_DIR}/bin/python3" -I "${nvalchemi_setup_dir}/unpack.py" "$@"; }
+
 # nvalchemi_unpack_kokkos_sources DIR: DIR/kokkos-src and DIR/lammps.
 nvalchemi_unpack_kokkos_sources() {
     local dir=$1 kokkos lammps
     kokkos=$(nvalchemi_find_source kokkos-4.7.00-src.tar.xz "${nvalchemi_kokkos_sdist}")
     lammps=$(nvalchemi_find_source lammps-4Feb2025-trimmed-src.tar.xz "${nvalchemi_lammps_source}")
     mkdir -p "${dir}/download" "${dir}/kokkos-src" "${dir}/lammps"
-    if [ -z "${kokkos}" ]; then
-        nvalchemi_say "Kokkos 4.7.00: a download of 17 MB"
-        nvalchemi_download_kokkos "${dir}/download"
-        kokkos="${dir}/download/${nvalchemi_kokkos_sdist}"
-    fi
     if [ -z "${lammps}" ]; then
         nvalchemi_say "LAMMPS 4 Feb 2025: a download of 132 MB"
         nvalchemi_download_lammps "${dir}/download"
         lammps="${dir}/download/${nvalchemi_lammps_source}"
     fi
+    if [ -z "${kokkos}" ]; then
+        nvalchemi_say "Kokkos 4.7.00: a download of 17 MB"
+        nvalchemi_download_kokkos "${dir}/download"
+        kokkos="${dir}/download/${nvalchemi_kokkos_sdist}"
+    fi
     case "${kokkos}" in
-        *"${nvalchemi_kokkos_sdist}") tar xzf "${kokkos}" -C "${dir}/kokkos-src" --strip-components=3 pygenten-0.1.5/tpls/kokkos ;;
-        *) tar xJf "${kokkos}" -C "${dir}/kokkos-src" --strip-components=1 ;;
+        *"${nvalchemi_kokkos_sdist}") nvalchemi_unpack "${kokkos}" "${dir}/kokkos-src" pygenten-0.1.5/tpls/kokkos ;;
+        *) nvalchemi_unpack "${kokkos}" "${dir}/kokkos-src" '*' ;;
     esac
     case "${lammps}" in
-        *"${nvalchemi_lammps_source}") tar xJf "${lammps}" -C "${dir}/lammps" --strip-components=1 ;;
-        *) tar xJf "${lammps}" -C "${dir}/lammps" ;;
+        *"${nvalchemi_lammps_source}") nvalchemi_unpack "${lammps}" "${dir}/lammps" '*' ;;
+        *) nvalchemi_unpack "${lammps}" "${dir}/lammps" ;;
     esac
     rm -rf "${dir}/download"
     # What the trimmed source leaves out and LAMMPS's CMake installs or reads.
     mkdir -p "${dir}/lammps/doc" "${dir}/lammps/lib" "${dir}/lammps/tools"
     touch -a "${dir}/lammps/LICENSE" "${dir}/lammps/doc/lammps.1" "${dir}/lammps/doc/msi2lmp.1"
+}
+
+# nvalchemi_shared_libstdcxx: print the file, for compilers that link copies of it (see cmake/dependencies/libstdcxx.cmake).
+nvalchemi_shared_libstdcxx() {
+    local file
+    file=$("${CXX:-g++}" -print-file-name=libstdc++.so.6)
+    [ ! -f "${file}" ] || echo "${file}"
 }
 
 # nvalchemi_cmake_build WHAT SOURCE BUILD TARGET ARGUMENT...: configure and build one of the two.
@@ -101,7 +111,7 @@ nvalchemi_cmake_build() {
     shift 4
     ! command -v ninja >/dev/null || generator=(-G Ninja)
     cmake "${generator[@]}" -S "${source}" -B "${build}" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON \
-        -DCMAKE_CXX_STANDARD=17 "$@" >"${build}.log" 2>&1 ||
+        "-DCMAKE_CXX_STANDARD_LIBRARIES=$(nvalchemi_shared_libstdcxx)" -DCMAKE_CXX_STANDARD=17 "$@" >"${build}.log" 2>&1 ||
         nvalchemi_fail "cmake could not configure ${what}; the end of ${build}.log:" "$(tail -n 15 "${build}.log")"
     cmake --build "${build}" --parallel "$(nvalchemi_jobs)" --target "${target}" || nvalchemi_fail \
         "${what} did not compile (the compiler's message stands above)" "If the compiler was killed, memory ran out: try NVALCHEMI_JOBS=1."
@@ -140,30 +150,38 @@ nvalchemi_make_kokkos_lammps() {
     date -u +%Y-%m-%dT%H:%M:%SZ >"${dir}/nvalchemi.stamp"
 }
 
+# nvalchemi_kokkos_lammps_name: print the name of its folder, which follows from all that decides its content.
+nvalchemi_kokkos_lammps_name() {
+    printf 'kokkos-lammps-%s\n' "$({
+        declare -f nvalchemi_unpack_kokkos_sources nvalchemi_cmake_build nvalchemi_fill_kokkos_lammps
+        echo "${nvalchemi_source_checksums}"
+        cat "${nvalchemi_setup_dir}/requirements-kokkos.txt" "${nvalchemi_setup_dir}/requirements-lammps.txt"
+    } | sha256sum | cut -c 1-8)"
+}
+
 # nvalchemi_kokkos_lammps: make or reuse a LAMMPS with KOKKOS beside the one of the runtime environment. Needs that
 # environment. Sets nvalchemi_kokkos_arguments, for nvalchemi_build. The user's own is taken where LAMMPS_SOURCE_DIR,
 # LAMMPS_EXECUTABLE and Kokkos_ROOT name one. NVALCHEMI_KOKKOS=no, or an own LAMMPS without Kokkos_ROOT, leaves it out;
-# NVALCHEMI_KOKKOS=present only where it would have to be built first.
+# NVALCHEMI_KOKKOS=present only where it would have to be built first. Where it cannot be made, it is left out too.
 nvalchemi_kokkos_lammps() {
+    local part="LAMMPS with KOKKOS, and the styles with suffix kk" dir
     nvalchemi_kokkos_arguments=(-DNVALCHEMI_ENABLE_KOKKOS=OFF)
     if [ "${NVALCHEMI_KOKKOS:-yes}" = no ]; then
-        nvalchemi_say "no styles for Kokkos (NVALCHEMI_KOKKOS=no)"
+        nvalchemi_leave_out "${part}" "NVALCHEMI_KOKKOS=no"
     elif [ -n "${Kokkos_ROOT:-}" ]; then
         [ -n "${LAMMPS_SOURCE_DIR:-}" ] || nvalchemi_fail "Kokkos_ROOT is set without LAMMPS_SOURCE_DIR" \
             "Set LAMMPS_SOURCE_DIR and LAMMPS_EXECUTABLE to the LAMMPS that was built with that Kokkos, or unset it."
         nvalchemi_kokkos_arguments=(-DNVALCHEMI_ENABLE_KOKKOS=ON "-DKokkos_ROOT=${Kokkos_ROOT}" -DNVALCHEMI_KOKKOS_LAMMPS_DIR=)
     elif nvalchemi_uses_own_lammps; then
-        nvalchemi_say "no styles for Kokkos: set Kokkos_ROOT if your LAMMPS has KOKKOS"
+        nvalchemi_leave_out "${part}" "set Kokkos_ROOT if your LAMMPS has KOKKOS"
     else
-        local cache dir
-        cache=$(nvalchemi_cache_dir)
-        dir="${cache}/kokkos-lammps-$(cat "${nvalchemi_setup_dir}/kokkos_lammps.sh" "${nvalchemi_setup_dir}/requirements-lammps.txt" |
-            grep -v '^ *#' | sha256sum | cut -c 1-8)"
+        dir="$(nvalchemi_cache_dir)/$(nvalchemi_kokkos_lammps_name)"
         if [ "${NVALCHEMI_KOKKOS:-yes}" = present ] && [ ! -f "${dir}/nvalchemi.stamp" ]; then
-            nvalchemi_say "no styles for Kokkos: bash unittest/run.sh builds a LAMMPS for them"
+            nvalchemi_leave_out "${part}" "not built yet, which bash unittest/run.sh does"
             return 0
         fi
-        nvalchemi_with_lock "${dir}.lock" nvalchemi_make_kokkos_lammps "${dir}"
+        nvalchemi_optional "${part}" nvalchemi_with_lock "${dir}.lock" nvalchemi_make_kokkos_lammps "${dir}"
+        [ -f "${dir}/nvalchemi.stamp" ] || return 0
         nvalchemi_kokkos_arguments=(-DNVALCHEMI_ENABLE_KOKKOS=ON "-DNVALCHEMI_KOKKOS_LAMMPS_DIR=${dir}/lammps"
             "-DKokkos_ROOT=${dir}/kokkos" "-DNVALCHEMI_KOKKOS_LAMMPS_EXECUTABLE=${dir}/lammps-build/lmp")
     fi

@@ -124,7 +124,7 @@ report_results() {
 }
 
 parse_arguments "$@"
-nvalchemi_phase "System packages" nvalchemi_check_system_packages
+nvalchemi_phase "System packages" nvalchemi_check_system_packages python build
 nvalchemi_phase "Runtime environment" nvalchemi_runtime_env
 nvalchemi_phase "Build" nvalchemi_build
 if [ "${build_only}" = yes ]; then

@@ -30,10 +30,12 @@ tell_build() {
 
 case "${1:-}" in
     sevennet)
+        nvalchemi_phase "System packages" nvalchemi_check_system_packages python
         nvalchemi_phase "Export environment" nvalchemi_export_env
         tell_build NVALCHEMI_EXPORT_PYTHON
         ;;
     mace | nequip | orb | d3)
+        nvalchemi_phase "System packages" nvalchemi_check_system_packages python
         nvalchemi_phase "Export environment of $1" nvalchemi_export_family_env "$1"
         tell_build "$(nvalchemi_family_variable "$1")"
         ;;

@@ -150,7 +150,7 @@ std::string no_build_fits(const fs::path &plugin, const HostFacts &host,
   text << "  remedy: build the plugin with the headers of this LAMMPS and with its MPI:\n"
        << "    cmake -S <source of the plugin> -B build-" << host.lammps_version
        << " -DLAMMPS_ROOT=<where this LAMMPS is installed> -DMPI_CXX_COMPILER=<its mpicxx>\n"
-       << "    cmake --build build-" << host.lammps_version << "\n"
+       << "    cmake --build build-" << host.lammps_version << " --parallel 4\n"
        << "    (or -DLAMMPS_SOURCE_DIR=<its source tree> instead of LAMMPS_ROOT)\n"
        << "  and load build-" << host.lammps_version << "/lib/nvalchemi_plugin.so";
   return text.str();
@@ -171,7 +171,7 @@ void check_torch(void *lmp, const fs::path &plugin, const BuildStamp &stamp)
           : "build the plugin with this LibTorch, then load that build:\n"
             "    cmake -S <source of the plugin> -B build-torch-" +
                 torch.version + " -DNVALCHEMI_TORCH_DIR=" + torch.folder +
-                "\n    cmake --build build-torch-" + torch.version + "\n";
+                "\n    cmake --build build-torch-" + torch.version + " --parallel 4\n";
   nvalchemi::stop_host(lmp, "the nvalchemi plugin was built for LibTorch " + stamp.torch_version +
                                 ".\n  found: LibTorch " + torch.version + " (" + torch.folder +
                                 ")\n  remedy: " + remedy);

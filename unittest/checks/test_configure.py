@@ -20,7 +20,9 @@ class Configure(unittest.TestCase):
 
     def configure(self, **variables):
         """CMake's status and output for a new build folder of this repository."""
-        settings = {"NVALCHEMI_ENV_DIR": ENVIRONMENT, **variables}
+        # to try a CUDA compiler takes long
+        defaults = {"NVALCHEMI_ENV_DIR": ENVIRONMENT, "NVALCHEMI_ENABLE_CUDA": "OFF"}
+        settings = {**defaults, **variables}
         arguments = [f"-D{name}={value}" for name, value in settings.items()]
         environment = {
             name: value for name, value in os.environ.items() if name != "NVALCHEMI_ENV_DIR"
@@ -118,16 +120,118 @@ class Configure(unittest.TestCase):
             "libc10.so does not exist", "Set NVALCHEMI_TORCH_DIR", NVALCHEMI_TORCH_DIR=self.root
         )
 
+    def torch_headers(self, version):
+        self.plant("include/torch/csrc/api/include/empty", "")
+        values = dict(zip(("MAJOR", "MINOR", "PATCH"), version.split(".")))
+        self.plant(
+            "include/torch/headeronly/version.h",
+            "".join(f"#define TORCH_VERSION_{part} {n}\n" for part, n in values.items()),
+        )
+
+    def library(self, name, text, *arguments):
+        source = self.root / "source.cpp"
+        source.write_text(text)
+        path = self.root / "lib" / name
+        path.parent.mkdir(exist_ok=True)
+        command = [os.environ.get("CXX", "g++"), "-shared", "-fPIC", "-o", path, source]
+        subprocess.run([*command, *arguments], check=True)
+        return path
+
+    TORCH = "#include <string>\nnamespace at { std::string get_openmp_version() { return {}; } }\n"
+
+    def test_refuses_a_libtorch_whose_own_libraries_are_missing(self):
+        self.torch_headers("2.11.0")
+        self.library("libc10.so", "")
+        needed = self.library("libplanted.so.1", "void planted() {}", "-Wl,-soname,libplanted.so.1")
+        torch = self.TORCH + "void planted(); void f() { planted(); }\n"
+        self.library("libtorch_cpu.so", torch, needed)
+        needed.unlink()
+
+        self.expect_refusal(
+            f"no program can be linked with {self.root}: it needs libplanted.so.1, not found",
+            "nvidia-cuda-runtime and nvidia-cuda-cupti",
+            "or set LD_LIBRARY_PATH",
+            NVALCHEMI_TORCH_DIR=self.root,
+        )
+
+    def test_refuses_a_libtorch_with_the_other_strings(self):
+        self.torch_headers("2.4.0")
+        self.library("libc10.so", "")
+        self.library("libtorch_cpu.so", self.TORCH, "-D_GLIBCXX_USE_CXX11_ABI=0")
+
+        self.expect_refusal(
+            f"no program can be linked with {self.root}; expected a LibTorch built with",
+            "get_openmp_version",
+            NVALCHEMI_TORCH_DIR=self.root,
+        )
+
+    def compiler(self, *lines):
+        """A g++ that links a copy of libstdc++ into all that it makes."""
+        self.plant("compiler", "\n".join(["#!/bin/sh", *lines, 'exec g++ -static-libstdc++ "$@"']))
+        (self.root / "compiler").chmod(0o755)
+        return self.root / "compiler"
+
+    def test_links_the_shared_libstdcxx_with_a_compiler_that_would_not(self):
+        status, output = self.configure(CMAKE_CXX_COMPILER=self.compiler())
+        (build,) = self.root.glob("*/CMakeCache.txt")
+        rules = subprocess.run(
+            ["grep", "-rhoE", "[^ ]*libstdc\\+\\+.so.6( |$)", build.parent,
+             "--include=link.txt", "--include=build.ninja"],
+            capture_output=True, text=True, check=True,
+        ).stdout.split()  # fmt: skip
+
+        self.assertEqual(status, 0, output)
+        self.assertIn("would give every library a copy of the C++ library; linking /", output)
+        self.assertGreater(len(rules), 3)
+
+    def test_two_libraries_share_it(self):
+        """An exception passes between them; without this package's file each would hold a copy."""
+        self.plant(
+            "one.cpp", '#include <stdexcept>\nvoid fail() { throw std::runtime_error("x"); }\n'
+        )
+        self.plant(
+            "two.cpp",
+            "#include <iostream>\n#include <stdexcept>\nvoid fail();\nint main() {\n"
+            "  try { fail(); } catch (const std::exception &e) { std::cout << e.what(); }\n}\n",
+        )
+        found = {}
+        for include in (f"include({REPOSITORY}/cmake/dependencies/libstdcxx.cmake)", ""):
+            self.plant(
+                "CMakeLists.txt",
+                f"cmake_minimum_required(VERSION 3.22)\nproject(two LANGUAGES CXX)\n{include}\n"
+                "add_library(one SHARED one.cpp)\nadd_executable(two two.cpp)\n"
+                "target_link_libraries(two one)\n",
+            )
+            build = Path(tempfile.mkdtemp(dir=self.root))
+            command = ["cmake", "-S", self.root, "-B", build]
+            command.append(f"-DCMAKE_CXX_COMPILER={self.compiler()}")
+            subprocess.run(command, check=True, capture_output=True)
+            subprocess.run(["cmake", "--build", build, "--parallel", "1"], check=True)
+            output = subprocess.run([build / "two"], capture_output=True, text=True).stdout
+            self.assertEqual(output, "x")
+            files = [build / name for name in ("libone.so", "two")]
+            found[bool(include)] = [b"libstdc++.so.6\0" in file.read_bytes() for file in files]
+
+        self.assertEqual(found, {True: [True, True], False: [False, False]})
+
+    def test_refuses_a_compiler_without_the_shared_libstdcxx(self):
+        drop = (
+            "for word; do shift; case $word in",
+            '*libstdc++.so.6) ;; *) set -- "$@" "$word" ;; esac; done',
+        )
+
+        self.expect_refusal(
+            "gives every library a copy of the C++ library",
+            "does not use libstdc++.so.6",
+            "Remove -static-libstdc++",
+            "set CXX to another g++",
+            CMAKE_CXX_COMPILER=self.compiler(*drop),
+        )
+
     def test_refuses_an_old_libtorch(self):
         for name in ("lib/libc10.so", "lib/libtorch_cpu.so"):
             self.plant(name, "")
-        self.plant(
-            "include/torch/headeronly/version.h",
-            "".join(
-                f"#define TORCH_VERSION_{part} {value}\n"
-                for part, value in (("MAJOR", 1), ("MINOR", 13), ("PATCH", 1))
-            ),
-        )
+        self.torch_headers("1.13.1")
 
         self.expect_refusal(
             "is version '1.13.1', expected 2.4 or later", NVALCHEMI_TORCH_DIR=self.root

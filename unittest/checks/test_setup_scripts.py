@@ -2,18 +2,29 @@
 """The shell functions of cmake/setup: missing packages, interrupted and concurrent set-ups."""
 
 import os
+import re
 import shutil
 import subprocess
+import sys
+import tarfile
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
 SETUP = Path(__file__).resolve().parents[2] / "cmake" / "setup"
-PROGRAMS = (
-    "awk bash cat chmod cut date df dirname flock grep head id "
-    "mkdir mv nproc rm sed sha256sum sleep sort true"
-).split()
+
+
+def system_programs():
+    """The rows of the table in system_packages.sh: (program, package, purpose)."""
+    table = re.search(
+        r"nvalchemi_programs='\n(.*?)'", (SETUP / "system_packages.sh").read_text(), re.S
+    )
+    return [tuple(line.split()) for line in table[1].splitlines()]
+
+
+ESSENTIAL = [program for program, _, purpose in system_programs() if purpose == "essential"]
+OF_TESTS = ["chmod", "sleep"]
 
 
 class SetupScripts(unittest.TestCase):
@@ -24,7 +35,7 @@ class SetupScripts(unittest.TestCase):
         self.cache = self.root / "cache"
         self.bin = self.root / "bin"
         self.bin.mkdir()
-        for name in PROGRAMS:
+        for name in ESSENTIAL + OF_TESTS:
             (self.bin / name).symlink_to(shutil.which(name))
 
     def program(self, name, text):
@@ -39,7 +50,8 @@ class SetupScripts(unittest.TestCase):
             'case $1 in -dumpfullversion) echo 12.2.0 ;; *) echo "g++ (Debian) 12.2.0" ;; esac',
         )
         self.program("cmake", "echo cmake version 3.25.1")
-        self.program("make", "true")
+        for name in ("ctest", "git", "make"):
+            self.program(name, "true")
         self.program("python3", 'case "$*" in *version_info*) echo 3.11 ;; esac')
 
     def command(self, script):
@@ -65,7 +77,7 @@ class SetupScripts(unittest.TestCase):
 
 class SystemPackages(SetupScripts):
     def check(self, **extra):
-        return self.run_script("nvalchemi_check_system_packages", **extra)
+        return self.run_script("nvalchemi_check_system_packages python build test", **extra)
 
     def expect_missing(self, result, *parts):
         self.assertEqual(result.returncode, 1, result.stdout)
@@ -80,7 +92,23 @@ class SystemPackages(SetupScripts):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
     def test_names_all_that_is_missing_in_one_line(self):
-        self.expect_missing(self.check(), "apt-get install -y g++ cmake make python3-venv")
+        (self.bin / "flock").unlink()
+
+        self.expect_missing(
+            self.check(), "flock is not", "make or ninja is not", "git is not", "ctest is not",
+            "apt-get install -y util-linux git g++ cmake make python3-venv\n",
+        )  # fmt: skip
+
+    def test_asks_for_what_the_purpose_needs(self):
+        for purpose, packages in (("python", "python3-venv"), ("build", "g++ cmake make")):
+            result = self.run_script(f"nvalchemi_check_system_packages {purpose}")
+            self.expect_missing(result, f"apt-get install -y {packages}\n")
+
+    def test_takes_ninja_for_make(self):
+        self.complete_system()
+        (self.bin / "make").rename(self.bin / "ninja")
+
+        self.assertEqual(self.check().returncode, 0)
 
     def test_refuses_an_old_compiler(self):
         self.complete_system()
@@ -220,20 +248,36 @@ class KokkosLammps(SetupScripts):
         self.assertIn("-DNVALCHEMI_ENABLE_KOKKOS=ON\n-DKokkos_ROOT=/opt/kokkos", result.stdout)
         self.assertIn("Kokkos_ROOT is set without LAMMPS_SOURCE_DIR", alone.stderr)
 
-    def test_is_made_once_and_anew_after_a_failure(self):
+    def test_is_made_once_and_left_out_after_a_failure(self):
         fill = 'nvalchemi_fill_kokkos_lammps() { echo filling; echo half >"$1/half"; %s; }; '
-        fails, works = fill % "false", fill % "true"
+        # the folder is named after what fills it
+        fill = "nvalchemi_kokkos_lammps_name() { echo kokkos-lammps; }; " + fill
+        fails, works = fill % "false; echo on", fill % "true"
         before = self.run_script(fails + self.SHOW, NVALCHEMI_KOKKOS="present")
         runs = [self.run_script(what + self.SHOW) for what in (fails, works, works)]
         after = self.run_script(fails + self.SHOW, NVALCHEMI_KOKKOS="present")
 
         self.assertIn("-DNVALCHEMI_ENABLE_KOKKOS=OFF", before.stdout)
         self.assertIn("-DNVALCHEMI_ENABLE_KOKKOS=ON", after.stdout)
-        self.assertEqual([run.returncode for run in runs], [1, 0, 0], runs)
+        self.assertEqual([run.returncode for run in runs], [0, 0, 0], runs)
+        self.assertIn("left out: LAMMPS with KOKKOS", runs[0].stdout)
+        self.assertIn("it failed with status 1", runs[0].stdout)
+        self.assertIn("-DNVALCHEMI_ENABLE_KOKKOS=OFF", runs[0].stdout)
+        self.assertNotIn("on\n-D", runs[0].stdout)
         self.assertIn("left unfinished", runs[1].stdout)
         self.assertNotIn("filling", runs[2].stdout)
         for part in ("_LAMMPS_DIR=", "/lammps\n", "/kokkos\n", "/lammps-build/lmp\n"):
             self.assertIn(part, runs[2].stdout)
+
+    def test_reason_is_the_message_of_the_failure(self):
+        result = self.run_script(
+            "inner() { nvalchemi_fail 'no room' 'Make some.'; }; "
+            "nvalchemi_optional Part inner; nvalchemi_optional Other true; "
+            'printf "<%s>" "${nvalchemi_left_out[@]}"'
+        )
+
+        self.assertTrue(result.stdout.endswith("<Part: no room>"), result)
+        self.assertIn("Make some.", result.stderr)
 
     def test_refuses_a_source_that_was_cut_short(self):
         (self.root / "kokkos-4.7.00-src.tar.xz").write_text("no archive")
@@ -245,6 +289,32 @@ class KokkosLammps(SetupScripts):
         self.assertNotIn("reached", result.stdout)
         self.assertIn("kokkos-4.7.00-src.tar.xz has the checksum ", result.stderr)
         self.assertIn("expected 2048fd86", result.stderr)
+
+    def test_unpacks_without_tar_and_xz(self):
+        source = self.root / "source"
+        (source / "top" / "inner").mkdir(parents=True)
+        (source / "top" / "inner" / "file").write_text("content")
+        (source / "top" / "link").symlink_to("inner/file")
+        os.link(source / "top" / "inner" / "file", source / "top" / "same")
+        (source / "other").write_text("")
+        for ending, below, expected in (
+            ("gz", "top/inner", ["file"]),
+            ("xz", "top", ["inner", "inner/file", "link", "same"]),
+            ("xz", "", ["other", "top", "top/inner", "top/inner/file", "top/link", "top/same"]),
+            ("xz", "*/inner", ["file"]),
+        ):
+            archive, folder = self.root / f"a.tar.{ending}", Path(tempfile.mkdtemp(dir=self.root))
+            with tarfile.open(archive, f"w:{ending}") as tar:
+                for name in ("top", "other"):
+                    tar.add(source / name, name)
+            command = [sys.executable, SETUP / "unpack.py", archive, folder, below]
+            subprocess.run(command, check=True, env={"PATH": "/nowhere"})
+
+            found = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+            self.assertEqual(found, expected)
+            if below == "top":
+                self.assertEqual((folder / "link").read_text(), "content")
+                self.assertEqual((folder / "same").read_text(), "content")
 
     def test_says_what_to_do_where_lammps_cannot_be_had(self):
         script = 'nvalchemi_download_lammps "$HOME"; echo reached'
@@ -284,7 +354,6 @@ class ExportEnvironments(SetupScripts):
         super().setUp()
         self.complete_system()
         self.cache.mkdir()
-        (self.bin / "cp").symlink_to(shutil.which("cp"))
         self.program("python3", self.PYTHON)
 
     def test_mace_takes_the_torch_of_the_other_and_is_made_once(self):

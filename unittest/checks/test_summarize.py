@@ -40,6 +40,14 @@ class Summary(unittest.TestCase):
         self.assertIn("  failed: wrong", self.lines)
         self.assertIn("  skipped: absent", self.lines)
 
+    def test_tells_what_was_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "left_out.txt"
+            self.assertEqual(summarize.left_out(path), "")
+            for text, expected in (("\n", ""), ("A: none\n", "\nLeft out:\n  A: none\n")):
+                path.write_text(text)
+                self.assertEqual(summarize.left_out(path), expected)
+
     def test_counts_an_unknown_status_as_failed(self):
         self.assertEqual(summarize.OUTCOMES.get("surprise", "failed"), "failed")
 

@@ -36,6 +36,7 @@ build_if_needed() {
         nvalchemi_say "using ${NVALCHEMI_PLUGIN}"
         return 0
     fi
+    nvalchemi_check_system_packages build
     local name
     for name in LAMMPS_SOURCE_DIR LAMMPS_EXECUTABLE Kokkos_ROOT; do
         [ -n "${!name:-}" ] || nvalchemi_fail "${name} is not set" "See the head of unittest/gpu/run.sh."

@@ -21,7 +21,7 @@ NVALCHEMI_BUILD_DIR=${NVALCHEMI_BUILD_DIR}/sanitized-${sanitizers//,/-}
 left_out='^(mpi_memory|mpi_validate_mutants|kernels_python_.*|exporters_.*|interfaces_.*|fuzz_.*|check_.*)$'
 labels='^(spec|kernels|potentials|mpi)$'
 
-nvalchemi_phase "System packages" nvalchemi_check_system_packages
+nvalchemi_phase "System packages" nvalchemi_check_system_packages python build test
 nvalchemi_phase "Runtime environment" nvalchemi_runtime_env
 nvalchemi_phase "GoogleTest" nvalchemi_gtest_source
 NVALCHEMI_KOKKOS=${NVALCHEMI_KOKKOS:-present}
