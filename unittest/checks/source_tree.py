@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which files belong to the source tree, and how a finding about one of them is told.
 
-These are the files that git tracks, so that an environment or the results of a run in the same folder
-do not matter; a new file counts from `git add` on. An unpacked release has no git: there, these are
-the files of the folders named below that .gitignore does not name.
+These are the files that git tracks, so that an environment or the results of a run in the same
+folder do not matter; a new file counts from `git add` on. An unpacked release has no git: there,
+these are the files of the folders named below that .gitignore does not name.
 """
 
 import os
@@ -48,7 +48,7 @@ def _ignored_patterns(root):
 
 
 def _is_ignored(path, patterns):
-    """Whether a pattern names the path: from the top if it begins with a slash, else its last parts."""
+    """Whether a pattern names the path; one without a slash in front, its last parts."""
     return any(Path("/", path).match(pattern) for pattern in patterns)
 
 
