@@ -7,7 +7,7 @@
 
 #include "gpu_rows.h"
 
-#include "nccl_library.h"
+#include "nccl_library.cuh"
 #include "stream_delays.h"
 
 #include <cuda_runtime.h>

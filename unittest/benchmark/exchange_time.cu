@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "src/USER-NVALCHEMI/mpi_exchange.h"
-#include "src/USER-NVALCHEMI/nccl_library.h"
+#include "src/USER-NVALCHEMI/nccl_library.cuh"
 
 namespace {
 

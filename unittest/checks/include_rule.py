@@ -2,7 +2,8 @@
 """The include rule: spec <- kernels <- potentials <- src/USER-NVALCHEMI.
 
 Each layer has a list of what it may include; anything else is a finding. Besides, nothing that the
-LAMMPS glue includes, however indirectly, may reach torch or nlohmann/json.
+LAMMPS glue includes, however indirectly, may reach torch or nlohmann/json. A CUDA toolkit is not on
+every machine, so its headers belong to *.cu, to *.cuh, which *.cu alone include, and to *_kokkos.*.
 """
 
 import re
@@ -14,6 +15,8 @@ STANDARD = r"[a-z_]+"
 SYSTEM = r"(dlfcn|link|unistd)\.h|sys/[a-z]+\.h"
 TORCH = r"(torch|ATen|c10|caffe2)/.*"
 JSON = r"nlohmann/.*"
+CUDA = r"(cuda|cuda_runtime|cuda_runtime_api|cuda_fp16|nccl|nvrtc)\.h|.*\.cuh"
+SUFFIXES = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
 GLUE = "src/USER-NVALCHEMI"
 
 
@@ -51,6 +54,8 @@ def includes_of(root, path):
 def allowed(layer, path, name):
     if layer == GLUE and name.startswith("Kokkos"):
         return "_kokkos." in path.name
+    if layer == GLUE and re.fullmatch(CUDA, name):
+        return path.suffix in {".cu", ".cuh"} or "_kokkos." in path.name
     rule = LAYERS[layer]
     return bool((rule.sources if path.suffix == ".cpp" else rule.headers).fullmatch(name))
 
@@ -71,7 +76,7 @@ def path_to_library(root, files, start):
 
 
 def check(root):
-    files = [path for path in list_files(root) if path.suffix in {".cpp", ".hpp", ".h", ".cu"}]
+    files = [path for path in list_files(root) if path.suffix in SUFFIXES]
     known, findings = set(files), []
     for path in files:
         layer = layer_of(path)

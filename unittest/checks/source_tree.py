@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which files belong to the source tree, and how a finding about one of them is told."""
+"""Which files belong to the source tree, and how a finding about one of them is told.
 
+These are the files that git tracks, so that an environment or the results of a run in the same
+folder do not matter; a new file counts from `git add` on. An unpacked release has no git: there,
+these are the files of the folders named below that .gitignore does not name.
+"""
+
+import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-IGNORED_FOLDERS = {".git", "__pycache__", "build", ".cache"}
+TOP_FOLDERS = ".ci cmake doc examples kernels potentials spec src unittest".split()
+TOP_FILES = (
+    ".clang-format .clang-tidy .gitignore .pre-commit-config.yaml CHANGELOG.md CMakeLists.txt "
+    "CMakePresets.json LICENSE README.md pyproject.toml"
+).split()
 
 
 @dataclass(frozen=True)
@@ -21,41 +31,41 @@ class Finding:
         return f"{self.file}:{self.line}: {self.text}"
 
 
-def _listed_by_git(root):
-    command = [
-        "git",
-        "-C",
-        str(root),
-        "ls-files",
-        "-z",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-    ]
+def _tracked(root):
+    """What git tracks, or None without git or a checkout."""
+    command = ["git", "-C", str(root), "ls-files", "-z"]
     try:
         listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
-    return [root / name for name in listing.split("\0") if name]
+    return [Path(name) for name in listing.split("\0") if name]
+
+
+def _ignored_patterns(root):
+    path = root / ".gitignore"
+    lines = path.read_text().splitlines() if path.is_file() else []
+    return [line.rstrip("/") for line in lines if line and not line.startswith("#")]
+
+
+def _is_ignored(path, patterns):
+    """Whether a pattern names the path; one without a slash in front, its last parts."""
+    return any(Path("/", path).match(pattern) for pattern in patterns)
 
 
 def _walked(root):
-    """For a tree that is no git checkout, such as an unpacked release."""
-    return [
-        path
-        for path in root.rglob("*")
-        if not any(
-            part in IGNORED_FOLDERS or part.startswith("build-")
-            for part in path.relative_to(root).parts
-        )
-    ]
+    patterns = _ignored_patterns(root)
+    yield from map(Path, TOP_FILES)
+    for top in TOP_FOLDERS:
+        for folder, folders, names in os.walk(root / top):
+            place = Path(folder).relative_to(root)
+            folders[:] = [name for name in folders if not _is_ignored(place / name, patterns)]
+            yield from (place / name for name in names if not _is_ignored(place / name, patterns))
 
 
 def list_files(root):
     """Relative paths of all files of the tree, sorted."""
-    is_checkout = (root / ".git").exists()
-    found = (_listed_by_git(root) if is_checkout else None) or _walked(root)
-    return sorted(path.relative_to(root) for path in found if path.is_file())
+    found = (_tracked(root) if (root / ".git").exists() else None) or _walked(root)
+    return sorted(path for path in found if (root / path).is_file())
 
 
 def read_lines(root, path):

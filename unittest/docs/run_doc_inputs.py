@@ -27,9 +27,11 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "unittest" / "mpi"))
+sys.path.insert(1, str(REPOSITORY / "unittest" / "checks"))
 
 from installation import NotInstalled, find_installation  # noqa: E402
 from simulation import run_lammps  # noqa: E402
+from source_tree import list_files  # noqa: E402
 
 EXAMPLES = REPOSITORY / "examples" / "lammps"
 ARCHIVE = EXAMPLES / "minimal" / "example_network.pt"
@@ -140,14 +142,22 @@ def complete(block, plugin):
     return load + CRYSTAL + block.text + MOTION
 
 
+def files_of(folder):
+    """The project's own files below a top folder; what a run has left there is none of them."""
+    return [REPOSITORY / path for path in list_files(REPOSITORY) if path.parts[0] == folder]
+
+
+def example_named(name):
+    return next((path for path in files_of("examples") if path.name == name), None)
+
+
 def provide_files(text, folder):
     """Put an archive, card or spec under every name that the input mentions: the example's of that
     name, or else a small one."""
     for name in re.findall(r"\S+\.pt\b", text):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        own = next(iter(EXAMPLES.rglob(target.name)), ARCHIVE)
-        shutil.copy(own, target)
+        shutil.copy(example_named(target.name) or ARCHIVE, target)
     for name in re.findall(r"\S+\.spec\.json\b", text):
         (folder / name).write_text(SPEC)
     with zipfile.ZipFile(ARCHIVE) as archive:
@@ -176,7 +186,7 @@ def run_block(block, installation, ranks):
 def pages(named):
     if named:
         return [Path(name) for name in named]
-    return [REPOSITORY / "README.md", *sorted((REPOSITORY / "doc").glob("*.rst"))]
+    return [REPOSITORY / "README.md", *(p for p in files_of("doc") if p.suffix == ".rst")]
 
 
 def main():

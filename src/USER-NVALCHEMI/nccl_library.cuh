@@ -4,8 +4,8 @@
    header is not needed, so that a build does not depend on it
 ------------------------------------------------------------------------- */
 
-#ifndef LMP_NCCL_LIBRARY_H
-#define LMP_NCCL_LIBRARY_H
+#ifndef LMP_NCCL_LIBRARY_CUH
+#define LMP_NCCL_LIBRARY_CUH
 
 #include <cuda_runtime.h>
 #include <dlfcn.h>
