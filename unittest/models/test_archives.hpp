@@ -4,11 +4,10 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
-#include <stdexcept>
 #include <string>
+
+#include "unittest/read_file.hpp"
 
 namespace nvalchemi::testing {
 
@@ -26,12 +25,6 @@ inline std::map<std::string, std::filesystem::path> test_archives() {
     const char* const made = std::getenv("NVALCHEMI_TEST_MODELS");
     if (made && *made) add(made);
     return found;
-}
-
-inline std::string read_file(const std::filesystem::path& path) {
-    std::ifstream stream(path, std::ios::binary);
-    if (!stream) throw std::runtime_error("cannot read " + path.string());
-    return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
 
 /// The card of an archive.

@@ -4,11 +4,10 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
-#include <stdexcept>
 #include <string>
+
+#include "unittest/read_file.hpp"
 
 namespace nvalchemi::testing {
 
@@ -26,12 +25,6 @@ inline std::optional<std::filesystem::path> fixtures_folder() {
 
 inline const char* const kNoFixtures =
     "no fixtures: set NVALCHEMI_FIXTURES to their folder to run this test";
-
-inline std::string read_file(const std::filesystem::path& path) {
-    std::ifstream stream(path, std::ios::binary);
-    if (!stream) throw std::runtime_error("cannot read " + path.string());
-    return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
 
 }  // namespace nvalchemi::testing
 

@@ -8,12 +8,11 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
-#include <set>
 
 #include "spec/presets.hpp"
 #include "spec/write_mlip_spec.hpp"
-#include "unittest/spec/fixtures.hpp"
 #include "unittest/spec/mutate_json.hpp"
+#include "unittest/spec/spec_files.hpp"
 #include "unittest/spec/spec_texts.hpp"
 
 namespace nvalchemi {
@@ -92,12 +91,9 @@ std::vector<std::string> valid_texts() {
     for (const std::string& name : preset_names()) {
         texts.push_back(write_mlip_spec(*find_preset(name)));
     }
-    if (const auto folder = testing::fixtures_folder()) {
-        for (const char* kind : {"released", "early"}) {
-            std::set<std::filesystem::path> files;  // sorted: the same order on every machine
-            for (const auto& entry : std::filesystem::directory_iterator(*folder / "specs" / kind))
-                files.insert(entry.path());
-            for (const auto& file : files) texts.push_back(testing::read_file(file));
+    for (const char* folder : {"released", "early"}) {
+        for (const std::string& file : testing::spec_files_in(folder)) {
+            texts.push_back(testing::read_spec_file(file));
         }
     }
     return texts;
