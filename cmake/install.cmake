@@ -79,6 +79,8 @@ install(FILES ${PROJECT_BINARY_DIR}/install/nvalchemi-config.cmake ${PROJECT_BIN
 # --- Python ---------------------------------------------------------------------------------------------------------
 file(GLOB nvalchemi_exporters CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/potentials/exporters/*.py)
 install(FILES ${nvalchemi_exporters} DESTINATION share/nvalchemi/exporters)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/install/version.txt CONTENT "@PROJECT_VERSION@\n" @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/install/version.txt DESTINATION share/nvalchemi/exporters)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/nvalchemi)
 if(SKBUILD)
     # What a message tells to install again, see nvalchemi_plugin.cpp.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <future>
 #include <set>
+#include <stdexcept>
 
 #include "kernels/kernel_operators.hpp"
 #include "potentials/consolidation.hpp"
@@ -124,6 +125,30 @@ std::vector<c10::IValue> tensors_of(const ModelInputs& inputs) {
                      text.substr(0, text.find(" If reserved but unallocated")) +
                      " Use more GPUs, one rank for each, or fewer atoms. Memory grows with the "
                      "number of edges");
+}
+
+/// The interpreter's text is the model's stack of calls, and the reason at its end.
+std::string reason_of(const std::string& text) {
+    if (text.find("TorchScript") == std::string::npos) return text;
+    const auto end = text.find_last_not_of(" \n") + 1;
+    const auto start = text.find_last_of('\n', end - 1) + 1;
+    auto reason = text.substr(start, end - start);
+    const auto file = text.rfind("File \""), line = text.find("\", line ", file);
+    if (file == std::string::npos || line == std::string::npos) return reason;
+    const auto number = line + std::string("\", line ").size();
+    const auto name = file + std::string("File \"").size();
+    return reason + " (" + text.substr(name, line - name) + ":" +
+           text.substr(number, text.find_first_not_of("0123456789", number) - number) + ")";
+}
+
+/// The archive's own forward.
+c10::IValue call_archive(const ModelCard& card, torch::jit::Module module,
+                         std::vector<c10::IValue> arguments) {
+    try {
+        return module.forward(std::move(arguments));
+    } catch (const std::runtime_error& error) {
+        throw ModelError("model '" + card.name + "': " + reason_of(error.what()));
+    }
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -325,8 +350,7 @@ Evaluation evaluate_undecomposed(const ModelCard& card, const torch::jit::Module
     const EvaluationScope scope(model_dtype(card));
     try {
         const auto inputs = make_model_inputs(card, graph, device);
-        auto copy = module;
-        const auto returned = copy.forward(pack_arguments(card, inputs));
+        const auto returned = call_archive(card, module, pack_arguments(card, inputs));
         auto result = consolidate(
             card, graph, differentiate(card, graph, inputs, pick_outputs(card, returned), {}));
         result.seconds_model = seconds_since(start);
@@ -342,8 +366,7 @@ Evaluation undecomposed_energies(const ModelCard& card, const torch::jit::Module
     const torch::AutoGradMode gradient(card.forces == ForceSource::Model);
     try {
         const auto inputs = make_model_inputs(card, graph, device);
-        auto copy = module;
-        const auto returned = copy.forward(pack_arguments(card, inputs));
+        const auto returned = call_archive(card, module, pack_arguments(card, inputs));
         return consolidate_energies(card, graph,
                                     pick_outputs(card, returned)[energies_output_of(card)]);
     } catch (const c10::Error& error) {

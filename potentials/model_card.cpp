@@ -72,8 +72,10 @@ void check_format(const JsonCursor& card) {
 }
 
 double read_cutoff(const JsonCursor& cutoff) {
-    constexpr double MOST = 1000;  // Angstrom: more is a wrong unit or no cutoff at all
+    constexpr double LEAST = 0.1;  // Angstrom: no two atoms are so near, and searches divide by it
+    constexpr double MOST = 1000;  // more is a wrong unit or no cutoff at all
     if (!(cutoff.as_number() > 0)) cutoff.refuse("a positive length in Angstrom");
+    if (!(cutoff.as_number() >= LEAST)) cutoff.refuse("a length in Angstrom of at least 0.1");
     if (!(cutoff.as_number() <= MOST)) cutoff.refuse("a length in Angstrom of at most 1000");
     return cutoff.as_number();
 }

@@ -12,6 +12,7 @@
 #include "kernels/register_ops.hpp"
 #include "potentials/archive.hpp"
 #include "potentials/distributed_model.hpp"
+#include "potentials/element_test.hpp"
 #include "potentials/evaluation_scope.hpp"
 #include "potentials/graph_choice.hpp"
 #include "potentials/model_inputs.hpp"
@@ -119,10 +120,12 @@ Session::Session(const std::string& archive, const SessionOptions& options)
     impl_->device = select_device(options.device);
     if (!options.distribute) {
         impl_->module = load_module(archive, options.path, impl_->device);
+        if (options.element_test && impl_->device.is_cpu()) test_elements(card, impl_->module);
         return;
     }
     // Analysis and self-test need host memory, whatever the device.
     impl_->module = load_module(archive, options.path, torch::kCPU);
+    if (options.self_test || options.element_test) test_elements(card, impl_->module);
     impl_->model = std::make_unique<DistributedModel>(card, impl_->module, torch::kCPU,
                                                       options.edge_moments, options.overlap);
     if (options.counts_exchanges) check_exchange_count(card, options, *impl_->model);

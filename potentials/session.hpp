@@ -53,6 +53,7 @@ struct SessionOptions {
     GraphUse graphs = GraphUse::No;
     bool overlap = false;          ///< go on with what needs no halo rows while they are under way
     bool counts_exchanges = true;  ///< refuse another number of exchanges than the card expects
+    bool element_test = false;     ///< without self_test, too: evaluate each element at load
 };
 
 /// What is put around each rank's exchange, and who watches each rank's values.

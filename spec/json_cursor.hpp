@@ -51,10 +51,15 @@ class JsonCursor {
     template <typename Value, std::size_t N>
     Value as_one_of(const std::array<NamedValue<Value>, N>& table) const {
         std::vector<std::string> known;
-        for (const auto& entry : table) {
+        for (const auto& entry : table) known.emplace_back(entry.name);
+        return as_one_of(table, known);
+    }
+    /// The same, where a refusal offers `known` alone.
+    template <typename Value, std::size_t N>
+    Value as_one_of(const std::array<NamedValue<Value>, N>& table,
+                    const std::vector<std::string>& known) const {
+        for (const auto& entry : table)
             if (is_string() && as_string() == entry.name) return entry.value;
-            known.emplace_back(entry.name);
-        }
         refuse_other_than(known);
     }
 

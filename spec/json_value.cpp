@@ -22,6 +22,25 @@ std::size_t prefix_length(const std::string& text, std::size_t limit) {
     return limit;
 }
 
+/// Bytes of the UTF-8 sequence that starts at `at`; 0 if none does (RFC 3629).
+std::size_t sequence_length(const std::string& text, std::size_t at) {
+    const auto byte = [&](std::size_t k) {
+        return k < text.size() ? static_cast<unsigned char>(text[k]) : 0U;
+    };
+    const unsigned lead = byte(at), second = byte(at + 1);
+    const std::size_t length = lead < 0x80                   ? 1
+                               : lead >= 0xC2 && lead < 0xE0 ? 2
+                               : lead >= 0xE0 && lead < 0xF0 ? 3
+                               : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                             : 0;
+    for (std::size_t k = 1; k < length; ++k)
+        if ((byte(at + k) & 0xC0U) != 0x80U) return 0;
+    const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
+    const bool surrogate = lead == 0xED && second > 0x9F;
+    const bool too_large = lead == 0xF4 && second > 0x8F;
+    return overlong || surrogate || too_large ? 0 : length;
+}
+
 std::string counted(std::size_t count, const std::string& singular) {
     return std::to_string(count) + " " + singular + (count == 1 ? "" : "s");
 }
@@ -60,21 +79,29 @@ std::string json_pointer_child(const std::string& pointer, const std::string& to
     return child;
 }
 
+std::string printable(const std::string& text) {
+    constexpr char kHex[] = "0123456789abcdef";
+    std::string result;
+    for (std::size_t at = 0; at < text.size();) {
+        const auto byte = static_cast<unsigned char>(text[at]);
+        const std::size_t length = sequence_length(text, at);
+        if (length == 0 || byte < 0x20 || byte == 0x7F)
+            result += std::string("\\x") + kHex[byte >> 4] + kHex[byte & 0xF];
+        else
+            result += text.substr(at, length);
+        at += length == 0 ? 1 : length;
+    }
+    return result;
+}
+
 std::string in_quotes(const std::string& text) {
     const std::size_t length = prefix_length(text, kQuotedBytes);
-    std::string result = "\"";
+    std::string escaped;
     for (const char c : text.substr(0, length)) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte == 0x7F) {
-            constexpr char kHex[] = "0123456789abcdef";
-            result += std::string("\\x") + kHex[byte >> 4] + kHex[byte & 0xF];
-        } else if (c == '"' || c == '\\') {
-            result += std::string("\\") + c;
-        } else {
-            result += c;
-        }
+        if (c == '"' || c == '\\') escaped += '\\';
+        escaped += c;
     }
-    return result + (length < text.size() ? "...\"" : "\"");
+    return "\"" + printable(escaped) + (length < text.size() ? "...\"" : "\"");
 }
 
 std::string describe(const JsonValue& value) { return std::visit(Describe{}, value.content); }

@@ -25,7 +25,10 @@ struct JsonValue {
 /// Append one token to a JSON pointer, with the escapes of RFC 6901.
 std::string json_pointer_child(const std::string& pointer, const std::string& token);
 
-/// `text` in double quotes, quotes and control characters escaped, cut after 60 bytes.
+/// `text` for a message: control characters and bytes that are no UTF-8 as \xNN.
+std::string printable(const std::string& text);
+
+/// `text` in double quotes, printable, with quotes escaped, cut after 60 bytes.
 std::string in_quotes(const std::string& text);
 
 /// What a value is, short enough for a message: `"halo"`, `true`, `null`, `an array of 3`.

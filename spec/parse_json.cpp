@@ -183,6 +183,14 @@ JsonValue parse_json(const std::string& text, const std::string& document, const
                         "got a byte order mark at line 1, column 1 (byte 1), expected UTF-8 "
                         "without one (save the file as plain UTF-8)");
     }
+    // It ends a text for the parsing library, which would leave what follows unread.
+    if (const std::size_t nul = text.find('\0'); nul != std::string::npos) {
+        const TextPosition position = position_of_byte(text, nul + 1);
+        throw SpecError(document, root,
+                        "got a NUL byte at line " + std::to_string(position.line) + ", column " +
+                            std::to_string(position.column) + " (byte " + std::to_string(nul + 1) +
+                            "), expected text (is it UTF-16, or damaged?)");
+    }
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
         throw SpecError(document, root,
                         "got an empty text, expected a JSON object (is the file complete?)");

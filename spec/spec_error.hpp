@@ -4,6 +4,9 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
+
+#include "spec/json_value.hpp"
 
 namespace nvalchemi {
 
@@ -12,7 +15,7 @@ namespace nvalchemi {
 class SpecError : public std::runtime_error {
   public:
     SpecError(std::string document, std::string pointer, const std::string& problem)
-        : std::runtime_error(document + " " + (pointer.empty() ? "/" : printable(pointer)) + ": " +
+        : std::runtime_error(document + " " + (pointer.empty() ? "/" : shown(pointer)) + ": " +
                              problem),
           document_(std::move(document)),
           pointer_(std::move(pointer)) {}
@@ -25,18 +28,12 @@ class SpecError : public std::runtime_error {
   private:
     /// A key can be of any length and hold any character: a line break, or a NUL, which would end
     /// the message.
-    static std::string printable(const std::string& pointer) {
-        constexpr char kHex[] = "0123456789abcdef";
+    static std::string shown(const std::string& pointer) {
         constexpr std::size_t kShownBytes = 400;
-        std::string result;
-        for (const char c : pointer) {
-            if (result.size() > kShownBytes && (c & 0x80) == 0) return result + "...";
-            const auto byte = static_cast<unsigned char>(c);
-            const bool is_control = byte < 0x20 || byte == 0x7F;
-            result += is_control ? std::string("\\x") + kHex[byte >> 4] + kHex[byte & 0xF]
-                                 : std::string(1, c);
-        }
-        return result;
+        if (pointer.size() <= kShownBytes) return printable(pointer);
+        std::size_t length = kShownBytes;
+        while ((pointer[length] & 0xC0) == 0x80 && length > 0) --length;
+        return printable(pointer.substr(0, length)) + "...";
     }
 
     std::string document_;

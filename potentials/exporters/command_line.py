@@ -1,25 +1,61 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What every exporter's command line shares: --dtype, --output, and one-line failures."""
+"""What every exporter's command line shares: --dtype, --output, --version, and short failures."""
 
 import argparse
 import os
 import re
 import sys
 import time
+from pathlib import Path
 
 from card import DTYPES, read_archive, write_archive
 from evaluate import check_reference
 
+FOLDER = Path(__file__).resolve().parent
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors do not stand under a page of usage."""
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message}\nsee {self.prog} --help\n")
+
+
+def command_name():
+    """What the user calls: export_mace.py of this folder is started by nvalchemi-export-mace."""
+    script = Path(sys.argv[0])
+    if script.resolve().parent == FOLDER and script.stem.startswith("export_"):
+        return "nvalchemi-" + script.stem.replace("_", "-")
+    return script.name
+
+
+def version():
+    """The package's version, which CMakeLists.txt holds and an installation writes beside this;
+    nothing in a copy elsewhere."""
+    written = FOLDER / "version.txt"
+    if written.is_file():
+        return written.read_text().strip()
+    project = FOLDER.parents[1] / "CMakeLists.txt"
+    text = project.read_text() if project.is_file() else ""
+    found = re.search(r"^project\(NVALCHEMI_LAMMPS VERSION ([\d.]+)", text, re.MULTILINE)
+    return found[1] if found else None
+
 
 def parser(description, default_name):
-    """An argument parser with the common options."""
-    result = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    """An argument parser with the common options. Each option has one spelling."""
+    result = Parser(
+        prog=command_name(),
+        description=description,
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        allow_abbrev=False,
     )
+    if version():
+        result.add_argument("--version", action="version", version=f"%(prog)s {version()}")
     result.add_argument(
         "--dtype", choices=sorted(DTYPES), default="float64", help="precision of the archive"
     )
     result.add_argument(
+        "-o",
         "--output",
         metavar="FILE",
         default=f"{default_name}.pt",

@@ -5,8 +5,8 @@ What makes it run on any number of ranks, and what a network of your own should 
 
 * the geometry comes in as edge vectors, x[sender] - x[receiver], one for each directed edge;
 * messages are summed into their *receiver*; the sender is only read;
-* an atom's energy depends on its own row and on messages: no sums or means over all atoms
-  inside the network, and no row numbers as data;
+* an atom's energy depends on its own row and on messages, never on row numbers as data; a sum or
+  a mean over all atoms would be right as well, at the price of a sum over all ranks in each step;
 * everything is smooth (C^2 at the cutoff), so that energy is conserved;
 * it returns one energy for each row and does not differentiate.
 

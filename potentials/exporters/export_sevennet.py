@@ -110,8 +110,8 @@ def load_network(model, dtype, modal=None):
     exactly, so that a float64 network is the trained one evaluated with less rounding."""
     if model.lower() not in PACKAGED and not os.path.isfile(model):
         raise ValueError(
-            f"--model: got '{model}', expected one of {', '.join(PACKAGED)} or the "
-            "path of a SevenNet checkpoint file"
+            f"got the model '{model}', expected --model with one of {', '.join(PACKAGED)}, or the "
+            "path of a SevenNet checkpoint file as CHECKPOINT"
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the package advertises GPU accelerators
@@ -193,17 +193,26 @@ def script_network(network):
 def main(arguments=None):
     options = parser(__doc__, "sevennet_0")
     options.add_argument(
-        "--model", default="7net-0", help=f"{', '.join(PACKAGED)}, or the path of a checkpoint file"
+        "checkpoint",
+        metavar="CHECKPOINT",
+        nargs="?",
+        help="the path of a checkpoint; loading it runs the code that it holds",
     )
     options.add_argument(
-        "--modal", help="the fidelity, for a model trained on several (7net-mf-0: PBE or R2SCAN)"
+        "--model", default="7net-0", help=f"without CHECKPOINT: {', '.join(PACKAGED)}"
+    )
+    options.add_argument(
+        "--modal",
+        metavar="NAME",
+        help="the task or fidelity, for a model trained on several (7net-mf-0: PBE or R2SCAN)",
     )
     add_fused_option(options, "convolutions", default=True)
     options = options.parse_args(arguments)
     dtype, modal = DTYPES[options.dtype], options.modal
-    refuse_to_overwrite(options.model, options.output)
-    network, config = load_network(options.model, dtype, modal)
-    stem = PACKAGED.get(options.model.lower(), options.model)
+    model = options.checkpoint or options.model  # which used to be a path, too
+    refuse_to_overwrite(model, options.output)
+    network, config = load_network(model, dtype, modal)
+    stem = PACKAGED.get(model.lower(), model)
     name = archive_name(stem, *([modal, options.dtype] if modal else [options.dtype]))
     card = network_card(name, config, options.dtype, options.fused)
     atoms = reference_structure(card["species"])

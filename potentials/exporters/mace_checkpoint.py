@@ -13,8 +13,8 @@ REFUSED = {
     "AtomicDipolesMACE": "it predicts dipoles and has no energy",
     "AtomicDielectricMACE": "it predicts dipoles and polarizabilities and has no energy",
     "EnergyDipolesMACE": "it predicts dipoles beside the energy",
-    "PolarMACE": "its long-range electrostatics needs the whole system",
-    "MACELES": "its long-range electrostatics needs the whole system",
+    "PolarMACE": "this exporter does not know its sums over the reciprocal lattice",
+    "MACELES": "this exporter does not know its sums over the reciprocal lattice",
     "LAMMPS_MACE": "it is the form for another interface; give the .model file behind it",
     "LAMMPS_MLIAP_MACE": "it is the form for LAMMPS's ML-IAP; give the .model file behind it",
 }

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 
 namespace nvalchemi {
 
@@ -42,23 +42,20 @@ double parse_charge(const std::string& word) {
                              "', expected the total charge of the system, a number in e");
 }
 
-int run_tool(const std::string& name, const std::string& usage,
-             const std::vector<std::string>& words,
-             const std::function<void(const std::vector<std::string>&)>& run) {
-    if (words.empty() || words[0] == "--help" || words[0] == "-h") {
-        (words.empty() ? std::cerr : std::cout) << usage;
-        return words.empty() ? 2 : 0;
-    }
-    try {
-        run(words);
-        return 0;
-    } catch (const std::invalid_argument& error) {
-        std::cerr << name << ": " << error.what() << "\n" << usage;
-        return 2;
-    } catch (const std::exception& error) {
-        std::cerr << name << ": " << error.what() << "\n";
-        return 1;
-    }
+void write_file(const std::string& path, const std::string& bytes) {
+    using std::filesystem::file_type;
+    std::error_code ignored;
+    const auto kind = std::filesystem::symlink_status(path, ignored).type();
+    const bool whole = kind == file_type::regular || kind == file_type::not_found;
+    const auto written = whole ? path + ".part" : path;
+    std::ofstream file(written, std::ios::binary);
+    file << bytes;
+    file.close();
+    std::error_code failed;
+    if (file && whole) std::filesystem::rename(written, path, failed);
+    if (file && !failed) return;
+    if (whole) std::filesystem::remove(written, ignored);
+    throw std::runtime_error(path + ": cannot be written; check the folder and its free space");
 }
 
 }  // namespace nvalchemi

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the command-line tools share: the files they read, and their outermost function.
+// What the command-line tools share: the files that they read and write.
 #ifndef NVALCHEMI_POTENTIALS_TOOLS_MODEL_FILES_HPP
 #define NVALCHEMI_POTENTIALS_TOOLS_MODEL_FILES_HPP
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,11 +21,8 @@ SessionOptions options_with_card(const std::string& bytes, const std::string& pa
 /// The value of an option --charge. Throws std::runtime_error.
 double parse_charge(const std::string& word);
 
-/// The whole of a tool: prints `usage` where it is asked for, and what `run` throws. Returns the
-/// exit status: 0, 1 after a failure, 2 after std::invalid_argument (misuse) or without words.
-int run_tool(const std::string& name, const std::string& usage,
-             const std::vector<std::string>& words,
-             const std::function<void(const std::vector<std::string>&)>& run);
+/// Write a file. A regular one appears whole or not at all. Throws std::runtime_error naming it.
+void write_file(const std::string& path, const std::string& bytes);
 
 }  // namespace nvalchemi
 

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // nvalchemi-evaluate: what an archive says about a structure, without LAMMPS and undecomposed.
 
-#include <algorithm>
-#include <exception>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -17,16 +10,19 @@
 #include "potentials/reference_check.hpp"
 #include "potentials/session.hpp"
 #include "potentials/structure_file.hpp"
+#include "potentials/tools/command_line.hpp"
 #include "potentials/tools/model_files.hpp"
 #include "potentials/whole_system.hpp"
 
 namespace {
 
 using nlohmann::json;
+using nvalchemi::CommandLine;
 
 constexpr const char* kUsage =
-    "usage: nvalchemi-evaluate ARCHIVE [--card CARD.json] --case CASE.json [--output OUT.json]\n"
-    "                          [--device cpu|cuda|cuda:N] [--charge Q] [--ops LIBRARY.so]\n"
+    "usage: nvalchemi-evaluate --archive M.pt --structure CASE.json|CASE.extxyz [--card C.json]\n"
+    "                          [--output OUT.json] [--device cpu|cuda|cuda:N] [--charge Q]\n"
+    "                          [--ops LIB.so]...\n"
     "\n"
     "Evaluate a model archive alone, undecomposed, on the structure of a case file (symbols, cell\n"
     "with lattice vectors as rows, pbc, positions; Angstrom; where the model takes more, charges\n"
@@ -36,37 +32,15 @@ constexpr const char* kUsage =
     "as JSON, in eV and Angstrom, and the model's further outputs by key, in its own units: a row\n"
     "for each atom, or the values of the system.\n";
 
-struct Arguments {
-    std::string archive, card, structure, output;
-    std::string device = "cpu", charge, library;
-};
+CommandLine parse_arguments(const std::vector<std::string>& words) {
+    return CommandLine(
+        words, {"--archive", "--structure", "--card", "--output", "--device", "--charge", "--ops"});
+}
 
-Arguments parse_arguments(const std::vector<std::string>& words) {
-    Arguments arguments;
-    for (std::size_t k = 0; k < words.size(); ++k) {
-        const auto& word = words[k];
-        auto* target = word == "--card"     ? &arguments.card
-                       : word == "--case"   ? &arguments.structure
-                       : word == "--output" ? &arguments.output
-                       : word == "--device" ? &arguments.device
-                       : word == "--charge" ? &arguments.charge
-                       : word == "--ops"    ? &arguments.library
-                                            : nullptr;
-        if (target) {
-            if (++k == words.size())
-                throw std::invalid_argument(word + ": got nothing, expected a value");
-            *target = words[k];
-        } else if (word.rfind("--", 0) == 0 || !arguments.archive.empty()) {
-            throw std::invalid_argument("got '" + word +
-                                        "', expected one archive and the options "
-                                        "--card, --case, --output, --device, --charge, --ops");
-        } else {
-            arguments.archive = word;
-        }
-    }
-    if (arguments.archive.empty() || arguments.structure.empty())
-        throw std::invalid_argument("got no archive or no --case, expected both");
-    return arguments;
+/// Also a word by itself, which was the only way once.
+std::string archive_of(const CommandLine& line) {
+    line.expect_others(line.has("--archive") ? 0 : 1);
+    return line.others().empty() ? line.required("--archive") : line.others()[0];
 }
 
 json rows_of_three(const std::vector<double>& values) {
@@ -104,32 +78,31 @@ json to_document(const nvalchemi::WholeSystem& system, const nvalchemi::WholeEva
     return document;
 }
 
-void evaluate(const Arguments& arguments) {
-    const auto archive = nvalchemi::read_file(arguments.archive);
-    auto options = nvalchemi::options_with_card(archive, arguments.archive, arguments.card);
-    options.device = arguments.device;
+int evaluate(const CommandLine& line) {
+    const auto path = archive_of(line), structure = line.required("--structure");
+    const auto archive = nvalchemi::read_file(path);
+    auto options = nvalchemi::options_with_card(archive, path, line.last("--card"));
+    options.device = line.last("--device", "cpu");
     options.self_test = false;
-    if (!arguments.charge.empty()) options.total_charge = nvalchemi::parse_charge(arguments.charge);
-    if (!arguments.library.empty()) options.operator_libraries = {arguments.library};
+    options.element_test = true;
+    if (line.has("--charge")) options.total_charge = nvalchemi::parse_charge(line.last("--charge"));
+    options.operator_libraries = line.all("--ops");
     nvalchemi::Session session(archive, options);
     nvalchemi::check_reference(session);
-    const auto system = nvalchemi::read_structure_file(arguments.structure, session.card());
+    const auto system = nvalchemi::read_structure_file(structure, session.card());
 
-    const auto document = to_document(system, nvalchemi::evaluate_whole(session, system));
+    const auto text = to_document(system, nvalchemi::evaluate_whole(session, system)).dump() + "\n";
 
-    if (arguments.output.empty()) {
-        std::cout << document.dump() << "\n";
-        return;
-    }
-    std::ofstream output(arguments.output);
-    output << document.dump() << "\n";
-    output.close();
-    if (!output) throw std::runtime_error(arguments.output + ": cannot be written");
+    if (line.has("--output"))
+        nvalchemi::write_file(line.last("--output"), text);
+    else
+        std::cout << text;
+    return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     return nvalchemi::run_tool("nvalchemi-evaluate", kUsage, {argv + 1, argv + argc},
-                               [](const auto& words) { evaluate(parse_arguments(words)); });
+                               [](const auto& words) { return evaluate(parse_arguments(words)); });
 }

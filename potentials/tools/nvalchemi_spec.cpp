@@ -2,11 +2,9 @@
 // nvalchemi-spec: reads, checks, rewrites and explains distribution specs.
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -15,6 +13,7 @@
 #include "potentials/explain_spec.hpp"
 #include "potentials/model_card.hpp"
 #include "potentials/session.hpp"
+#include "potentials/tools/command_line.hpp"
 #include "potentials/tools/model_files.hpp"
 #include "spec/compose_mlip_specs.hpp"
 #include "spec/diff_mlip_specs.hpp"
@@ -27,12 +26,14 @@
 namespace {
 
 using nlohmann::json;
+using nvalchemi::Misuse;
 using nvalchemi::MLIPSpec;
 
 constexpr const char* kUsage =
-    "usage: nvalchemi-spec check SPEC... [--model M.pt] [--card C.json] [--ops LIB.so]...\n"
+    "usage: nvalchemi-spec check SPEC... [--archive M.pt] [--card C.json] [--ops LIB.so]...\n"
     "                                    [--lenient] [--json]\n"
-    "       nvalchemi-spec show SPEC [--model M.pt] [--card C.json] [--ops LIB.so]... [--lenient]\n"
+    "       nvalchemi-spec show SPEC [--archive M.pt] [--card C.json] [--ops LIB.so]... "
+    "[--lenient]\n"
     "       nvalchemi-spec canonical SPEC [--lenient]\n"
     "       nvalchemi-spec migrate SPEC [--output FILE]\n"
     "       nvalchemi-spec diff SPEC SPEC [--lenient] [--json]\n"
@@ -40,62 +41,35 @@ constexpr const char* kUsage =
     "\n"
     "SPEC is a file (JSON, version 2) or the name of a preset.\n"
     "  check      say whether each SPEC is good: strict, or as the Python package reads it with\n"
-    "             --lenient; with --ops, whether its operators are there; with --model, whether\n"
+    "             --lenient; with --ops, whether its operators are there; with --archive, whether\n"
     "             it makes that model right in parallel\n"
-    "  show       the canonical form, what each adapter does, and with --model every exchange\n"
+    "  show       the canonical form, what each adapter does, and with --archive every exchange\n"
     "  canonical  write the one canonical form\n"
     "  migrate    read an older file leniently and write the canonical form\n"
     "  diff       list what differs\n"
     "  presets    list the presets\n"
     "Exit status: 0 good (diff: the same), 1 refused (diff: different), 2 misuse.\n";
 
-struct Misuse : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
 struct Arguments {
-    std::string verb, model, card, output;
+    std::string verb, archive, card, output;
     std::vector<std::string> specs, libraries;
     bool lenient = false, as_json = false;
 };
 
 Arguments parse_arguments(const std::vector<std::string>& words) {
-    Arguments arguments;
-    arguments.verb = words.at(0);
-    for (std::size_t k = 1; k < words.size(); ++k) {
-        const auto& word = words[k];
-        const auto value = [&]() -> const std::string& {
-            if (++k == words.size()) throw Misuse(word + ": got nothing, expected a value");
-            return words[k];
-        };
-        if (word == "--model")
-            arguments.model = value();
-        else if (word == "--card")
-            arguments.card = value();
-        else if (word == "--output" || word == "-o")
-            arguments.output = value();
-        else if (word == "--ops")
-            arguments.libraries.push_back(value());
-        else if (word == "--lenient")
-            arguments.lenient = true;
-        else if (word == "--json")
-            arguments.as_json = true;
-        else if (word.rfind("-", 0) == 0)
-            throw Misuse("got unknown option '" + word + "'");
-        else
-            arguments.specs.push_back(word);
-    }
-    return arguments;
+    const nvalchemi::CommandLine line({words.begin() + 1, words.end()},
+                                      {"--archive", "--card", "--output", "--ops"},
+                                      {"--lenient", "--json"});
+    return {words[0],      line.last("--archive"), line.last("--card"),   line.last("--output"),
+            line.others(), line.all("--ops"),      line.has("--lenient"), line.has("--json")};
 }
 
 std::string read_spec_text(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file || std::filesystem::is_directory(path))
-        throw std::runtime_error(path + ": cannot be read; expected a file or one of the presets " +
-                                 nvalchemi::quoted_list(nvalchemi::preset_names()));
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
+    std::error_code error;
+    if (std::filesystem::exists(path, error) && !std::filesystem::is_directory(path, error))
+        return nvalchemi::read_file(path);
+    throw std::runtime_error(path + ": cannot be read; expected a file or one of the presets " +
+                             nvalchemi::quoted_list(nvalchemi::preset_names()));
 }
 
 MLIPSpec read_spec(const std::string& name, bool lenient, std::vector<std::string>& warnings) {
@@ -104,8 +78,8 @@ MLIPSpec read_spec(const std::string& name, bool lenient, std::vector<std::strin
 }
 
 nvalchemi::Session load_model(const Arguments& arguments, const MLIPSpec& spec) {
-    const auto archive = nvalchemi::read_file(arguments.model);
-    auto options = nvalchemi::options_with_card(archive, arguments.model, arguments.card);
+    const auto archive = nvalchemi::read_file(arguments.archive);
+    auto options = nvalchemi::options_with_card(archive, arguments.archive, arguments.card);
     options.device = "cpu";
     options.spec = spec;
     options.operator_libraries = arguments.libraries;
@@ -125,7 +99,7 @@ Verdict check_one(const Arguments& arguments, const std::string& name) {
         const auto spec = read_spec(name, arguments.lenient, verdict.warnings);
         verdict.adapters = nvalchemi::explain_adapters(spec);
         if (!arguments.libraries.empty()) nvalchemi::check_operators(spec);
-        if (arguments.model.empty()) return verdict;
+        if (arguments.archive.empty()) return verdict;
         const auto session = load_model(arguments, spec);
         verdict.adapters = session.adapter_uses();
         verdict.listing = session.listing();
@@ -154,6 +128,11 @@ json to_json(const Verdict& verdict) {
     return record;
 }
 
+/// A file's name can hold bytes that are no UTF-8.
+void print(const json& document) {
+    std::cout << document.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
+}
+
 void print(const Verdict& verdict) {
     std::cout << verdict.name << ": " << (verdict.error.empty() ? "good" : "refused") << "\n";
     if (!verdict.error.empty()) std::cout << "  " << verdict.error << "\n";
@@ -179,7 +158,7 @@ int check(const Arguments& arguments) {
         else
             print(verdict);
     }
-    if (arguments.as_json) std::cout << records.dump(2) << "\n";
+    if (arguments.as_json) print(records);
     return good ? 0 : 1;
 }
 
@@ -200,7 +179,7 @@ int show(const Arguments& arguments) {
     const auto spec = read_spec(only_spec(arguments), arguments.lenient, warnings);
     print_warnings(warnings);
     std::cout << nvalchemi::write_mlip_spec(spec) << "\n";
-    if (!arguments.model.empty()) {
+    if (!arguments.archive.empty()) {
         std::cout << "\n" << load_model(arguments, spec).listing();
         return 0;
     }
@@ -217,19 +196,32 @@ int canonical(const Arguments& arguments) {
     return 0;
 }
 
+/// What no rewriting puts right must not stand in a file that looks migrated.
+void refuse_what_strict_refuses(const std::string& text, const std::string& name) {
+    try {
+        nvalchemi::parse_mlip_spec(text, name);
+    } catch (const nvalchemi::SpecError& error) {
+        throw std::runtime_error(std::string(error.what()) +
+                                 ". Nothing was written: correct this by hand first");
+    }
+}
+
+std::string migrated(const std::string& name, std::vector<std::string>& warnings) {
+    if (const auto* preset = nvalchemi::find_preset(name))
+        return nvalchemi::write_mlip_spec(*preset);
+    return nvalchemi::migrate_mlip_spec(read_spec_text(name), name, warnings);
+}
+
 int migrate(const Arguments& arguments) {
     const auto& name = only_spec(arguments);
     std::vector<std::string> warnings;
-    const auto text = nvalchemi::migrate_mlip_spec(read_spec_text(name), name, warnings);
+    const auto text = migrated(name, warnings);
     print_warnings(warnings);
-    if (arguments.output.empty()) {
+    refuse_what_strict_refuses(text, name);
+    if (arguments.output.empty())
         std::cout << text;
-        return 0;
-    }
-    std::ofstream output(arguments.output, std::ios::binary);
-    output << text;
-    output.close();
-    if (!output) throw std::runtime_error(arguments.output + ": cannot be written");
+    else
+        nvalchemi::write_file(arguments.output, text);
     return 0;
 }
 
@@ -249,7 +241,7 @@ int diff(const Arguments& arguments) {
         if (!arguments.as_json)
             std::cout << found.pointer << ": " << found.left << " -> " << found.right << "\n";
     }
-    if (arguments.as_json) std::cout << records.dump(2) << "\n";
+    if (arguments.as_json) print(records);
     return differences.empty() ? 0 : 1;
 }
 
@@ -257,7 +249,7 @@ int presets(const Arguments& arguments) {
     if (!arguments.specs.empty())
         throw Misuse("presets: got '" + arguments.specs[0] + "', expected nothing more");
     const auto names = nvalchemi::preset_names();
-    if (arguments.as_json) std::cout << json(names).dump(2) << "\n";
+    if (arguments.as_json) print(json(names));
     for (const auto& name : names)
         if (!arguments.as_json) std::cout << name << "\n";
     return 0;
@@ -277,19 +269,9 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::vector<std::string> words(argv + 1, argv + argc);
-    if (words.empty() || words[0] == "--help" || words[0] == "-h") {
-        (words.empty() ? std::cerr : std::cout) << kUsage;
-        return words.empty() ? 2 : 0;
-    }
-    try {
-        nvalchemi::register_operators();
-        return run(parse_arguments(words));
-    } catch (const Misuse& error) {
-        std::cerr << "nvalchemi-spec: " << error.what() << "\n" << kUsage;
-        return 2;
-    } catch (const std::exception& error) {
-        std::cerr << "nvalchemi-spec: " << error.what() << "\n";
-        return 1;
-    }
+    return nvalchemi::run_tool("nvalchemi-spec", kUsage, {argv + 1, argv + argc},
+                               [](const auto& words) {
+                                   nvalchemi::register_operators();
+                                   return run(parse_arguments(words));
+                               });
 }

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // nvalchemi-validate: a structure in virtual parts against the undecomposed model, without LAMMPS.
-#include <exception>
-#include <filesystem>
-#include <fstream>
+#include <charconv>
 #include <iostream>
-#include <map>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -13,6 +9,7 @@
 #include "kernels/register_ops.hpp"
 #include "potentials/session.hpp"
 #include "potentials/structure_file.hpp"
+#include "potentials/tools/command_line.hpp"
 #include "potentials/tools/model_files.hpp"
 #include "potentials/validator/validate_in_parts.hpp"
 #include "spec/parse_mlip_spec.hpp"
@@ -23,6 +20,8 @@
 namespace {
 
 using nvalchemi::AutoFix;
+using nvalchemi::CommandLine;
+using nvalchemi::Misuse;
 
 constexpr const char* kUsage =
     "usage: nvalchemi-validate --archive M.pt --structure CASE.json|CASE.extxyz [--card C.json]\n"
@@ -44,59 +43,23 @@ constexpr const char* kUsage =
     "  --finite-differences N  compare the model's own forces on N atoms with its energy\n"
     "Exit status: 0 passed, or mended with apply; 1 failed; 2 misuse.\n";
 
-struct Misuse : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
-struct Arguments {
-    std::map<std::string, std::string> text{
-        {"--archive", ""},   {"--structure", ""},  {"--card", ""},
-        {"--spec", ""},      {"--ranks", "2"},     {"--device", "cpu"},
-        {"--autofix", "no"}, {"--attempts", "12"}, {"--finite-differences", "0"},
-        {"--output", ""},    {"--write-spec", ""}, {"--charge", ""}};
-    std::vector<std::string> libraries;
-
-    const std::string& operator[](const std::string& name) const { return text.at(name); }
-
-    int count(const std::string& name, int least) const {
-        const auto& word = text.at(name);
-        std::size_t used = 0;
-        int value = least - 1;
-        try {
-            value = std::stoi(word, &used);
-        } catch (const std::exception&) {
-            used = word.size() + 1;
-        }
-        if (used != word.size() || value < least)
-            throw Misuse(name + ": got '" + word + "', expected a number of at least " +
-                         std::to_string(least));
-        return value;
-    }
-};
-
-Arguments parse_arguments(const std::vector<std::string>& words) {
-    Arguments arguments;
-    for (std::size_t k = 0; k < words.size(); ++k) {
-        const auto& word = words[k];
-        const auto known = arguments.text.find(word);
-        if (known == arguments.text.end() && word != "--ops")
-            throw Misuse("got '" + word + "', expected one of the options below");
-        if (++k == words.size()) throw Misuse(word + ": got nothing, expected a value");
-        if (word == "--ops")
-            arguments.libraries.push_back(words[k]);
-        else
-            known->second = words[k];
-    }
-    for (const char* name : {"--archive", "--structure"})
-        if (arguments[name].empty()) throw Misuse(std::string("got no ") + name);
-    return arguments;
+CommandLine parse_arguments(const std::vector<std::string>& words) {
+    const CommandLine line(words, {"--archive", "--structure", "--card", "--spec", "--ops",
+                                   "--ranks", "--charge", "--device", "--autofix", "--attempts",
+                                   "--finite-differences", "--output", "--write-spec"});
+    line.expect_others(0);
+    for (const char* name : {"--archive", "--structure"}) line.required(name);
+    return line;
 }
 
-void write_file(const std::string& path, const std::string& text) {
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) throw std::runtime_error(path + ": cannot be written");
+int count(const CommandLine& line, const std::string& name, int otherwise, int least) {
+    const auto word = line.last(name, std::to_string(otherwise));
+    int value = least - 1;
+    const char* const end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data(), end, value);
+    if (error == std::errc() && stop == end && value >= least) return value;
+    throw Misuse(name + ": got '" + word + "', expected a number of at least " +
+                 std::to_string(least));
 }
 
 /// What the strict reader refuses is read leniently if it is to be mended; the request keeps its
@@ -115,15 +78,14 @@ nvalchemi::MLIPSpec read_spec(const std::string& path, nvalchemi::ValidationRequ
     return nvalchemi::parse_mlip_spec(text, path, "", {/*lenient=*/true, nullptr});
 }
 
-nvalchemi::SessionOptions session_options(const Arguments& arguments,
+nvalchemi::SessionOptions session_options(const CommandLine& line,
                                           nvalchemi::ValidationRequest& request) {
     auto options =
-        nvalchemi::options_with_card(request.archive, arguments["--archive"], arguments["--card"]);
-    options.device = arguments["--device"];
-    options.operator_libraries = arguments.libraries;
-    if (!arguments["--charge"].empty())
-        options.total_charge = nvalchemi::parse_charge(arguments["--charge"]);
-    const auto& spec = arguments["--spec"];
+        nvalchemi::options_with_card(request.archive, line.last("--archive"), line.last("--card"));
+    options.device = line.last("--device", "cpu");
+    options.operator_libraries = line.all("--ops");
+    if (line.has("--charge")) options.total_charge = nvalchemi::parse_charge(line.last("--charge"));
+    const auto spec = line.last("--spec");
     if (const auto* preset = nvalchemi::find_preset(spec))
         options.spec = *preset;
     else if (!spec.empty())
@@ -138,23 +100,24 @@ AutoFix parse_autofix(const std::string& word) {
     throw Misuse("--autofix: got '" + word + "', expected no, report or apply");
 }
 
-int validate(const Arguments& arguments) {
+int validate(const CommandLine& line) {
     nvalchemi::ValidationRequest request;
-    request.autofix = parse_autofix(arguments["--autofix"]);
-    request.ranks = arguments.count("--ranks", 1);
-    request.max_attempts = arguments.count("--attempts", 1);
-    request.finite_difference_atoms = arguments.count("--finite-differences", 0);
-    request.spec_file = arguments["--write-spec"];
-    request.report_file = arguments["--output"];
+    request.autofix = parse_autofix(line.last("--autofix", "no"));
+    request.ranks = count(line, "--ranks", 2, 1);
+    request.max_attempts = count(line, "--attempts", 12, 1);
+    request.finite_difference_atoms = count(line, "--finite-differences", 0, 0);
+    request.spec_file = line.last("--write-spec");
+    request.report_file = line.last("--output");
     nvalchemi::register_operators();
-    request.archive = nvalchemi::read_file(arguments["--archive"]);
-    request.session = session_options(arguments, request);
+    request.archive = nvalchemi::read_file(line.last("--archive"));
+    request.session = session_options(line, request);
     {
         auto options = request.session;
         options.distribute = false;
         options.device = "cpu";
+        options.element_test = true;
         const nvalchemi::Session session(request.archive, options);
-        request.system = nvalchemi::read_structure_file(arguments["--structure"], session.card());
+        request.system = nvalchemi::read_structure_file(line.last("--structure"), session.card());
     }
     // one part may be empty, for the sake of the test
     if (request.ranks > request.system.size() + 1)
@@ -163,28 +126,16 @@ int validate(const Arguments& arguments) {
                                  std::to_string(request.system.size()) + " atoms of the structure");
     const auto report = nvalchemi::validate_in_parts(request);
     std::cout << nvalchemi::summarize(report);
-    if (!arguments["--output"].empty())
-        write_file(arguments["--output"], nvalchemi::write_trace_report(report));
-    if (!arguments["--write-spec"].empty())
-        write_file(arguments["--write-spec"], nvalchemi::write_mlip_spec(report.spec));
+    if (line.has("--output"))
+        nvalchemi::write_file(line.last("--output"), nvalchemi::write_trace_report(report));
+    if (line.has("--write-spec"))
+        nvalchemi::write_file(line.last("--write-spec"), nvalchemi::write_mlip_spec(report.spec));
     return report.ok ? 0 : 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::vector<std::string> words(argv + 1, argv + argc);
-    if (words.empty() || words[0] == "--help" || words[0] == "-h") {
-        (words.empty() ? std::cerr : std::cout) << kUsage;
-        return words.empty() ? 2 : 0;
-    }
-    try {
-        return validate(parse_arguments(words));
-    } catch (const Misuse& error) {
-        std::cerr << "nvalchemi-validate: " << error.what() << "\n" << kUsage;
-        return 2;
-    } catch (const std::exception& error) {
-        std::cerr << "nvalchemi-validate: " << error.what() << "\n";
-        return 1;
-    }
+    return nvalchemi::run_tool("nvalchemi-validate", kUsage, {argv + 1, argv + argc},
+                               [](const auto& words) { return validate(parse_arguments(words)); });
 }

@@ -36,6 +36,7 @@ TraceReport look_for_edit(const std::string& archive, const SessionOptions& opti
     request.session = options;
     request.session.device = "cpu";
     request.session.graphs = GraphUse::No;
+    request.session.edge_moments = false;
     request.session.spec_reading.warnings = nullptr;
     if (!options.spec && !spec_name.empty()) request.session.spec = read_leniently(spec_name);
     auto undecomposed = request.session;
@@ -58,7 +59,10 @@ std::string remedy_of_refusal(const std::string& archive, const SessionOptions& 
     } catch (const std::exception&) {
         return "";
     }
-    if (report.ok && !options.spec && !spec_name.empty())
+    const bool unread = !options.spec && !spec_name.empty();
+    // with this spec the model runs: no other one mends what was refused
+    if (report.ok && !unread) return "";
+    if (report.ok)
         return "What was meant passes on a chain of atoms: write it anew by 'nvalchemi-spec "
                "migrate " +
                spec_name + " --output mended.spec.json'";

@@ -13,7 +13,9 @@ namespace nvalchemi {
 /// attempts find one; and the command of nvalchemi-validate that looks for it on a structure of the
 /// user's own. `spec_name`: the file or preset that replaces the card's spec, "" for the card's; a
 /// file that the options do not hold, because the strict reader refused it, is read leniently.
-/// Empty where the archive cannot be evaluated as one process either, or the file cannot be read.
+/// Empty where the archive cannot be evaluated as one process either, or the file cannot be read,
+/// and where the spec is not to blame: with it the model passes, on the host and without virials of
+/// centroids.
 /// Not collective; it evaluates the model on the host.
 std::string remedy_of_refusal(const std::string& archive, const SessionOptions& options,
                               const std::string& spec_name);

@@ -27,18 +27,19 @@ void read_reductions(const JsonCursor& spec, MLIPSpec& result, const Doubts& dou
     }
 }
 
+/// "unknown" is understood, and never offered.
 OutputKind read_kind(const JsonCursor& place, const Doubts& doubts) {
-    const OutputKind kind = place.as_one_of(kOutputKinds);
-    if (kind == OutputKind::Unknown) {
-        std::vector<std::string> known = names_in(kOutputKinds);
-        std::erase(known, name_of(OutputKind::Unknown));
-        doubts.raise(place,
-                     place.mismatch("one of " + quoted_list(known),
-                                    "say what the output is: a guess from its number of rows can "
-                                    "be wrong"),
-                     "kept");
-    }
-    return kind;
+    const char* const unknown = name_of(OutputKind::Unknown);
+    std::vector<std::string> known = names_in(kOutputKinds);
+    std::erase(known, unknown);
+    if (!place.is_string() || place.as_string() != unknown)
+        return place.as_one_of(kOutputKinds, known);
+    doubts.raise(place,
+                 place.mismatch("one of " + quoted_list(known),
+                                "say what the output is: a guess from its number of rows can "
+                                "be wrong"),
+                 "kept");
+    return OutputKind::Unknown;
 }
 
 void read_pair(const JsonCursor& item, MLIPSpec& result, const Doubts& doubts) {

@@ -121,7 +121,8 @@ class InstalledTree(unittest.TestCase):
         case = self.root / "case.json"
         atoms = {"symbols": ["Na", "Cl"], "positions": [[0, 0, 0], [2.5, 0, 0]]}
         case.write_text(json.dumps({**atoms, "cell": (9 * np.eye(3)).tolist(), "pbc": [False] * 3}))
-        finished = run([self.prefix / "bin" / "nvalchemi-evaluate", ARCHIVE, "--case", case])
+        words = ("--archive", ARCHIVE, "--structure", case)
+        finished = run([self.prefix / "bin" / "nvalchemi-evaluate", *words])
         self.assertEqual(finished.returncode, 0, finished.stdout)
         self.assertIn('"energy"', finished.stdout)
 
@@ -136,6 +137,15 @@ class InstalledTree(unittest.TestCase):
             self.assertIn(
                 f"error: nvalchemi-export: got {got}, expected one of: {families}", finished.stdout
             )
+
+    def test_every_tool_tells_the_version(self):
+        for name in ("compose", "evaluate", "spec", "validate", "export"):
+            finished = run([self.prefix / "bin" / f"nvalchemi-{name}", "--version"])
+            self.assertEqual(finished.stdout, f"nvalchemi-{name} 0.1.0\n")
+        finished = run([self.prefix / "bin" / "nvalchemi-export", "example-network", "--version"])
+        self.assertEqual(finished.stdout, "nvalchemi-export-example-network 0.1.0\n")
+        written = self.prefix / "share" / "nvalchemi" / "exporters" / "version.txt"
+        self.assertEqual(written.read_text(), "0.1.0\n")
 
     def test_exporter_passes_its_arguments_on(self):
         finished = run(

@@ -194,9 +194,17 @@ class Wheel(unittest.TestCase):
                 f"error: nvalchemi-export: got {got}, expected one of: {families}", finished.stdout
             )
 
+    def test_export_tells_the_version(self):
+        version = PROJECT["version"]
+        self.assertEqual(self.export("--version").stdout, f"nvalchemi-export {version}\n")
+        self.assertEqual(
+            self.export("mace", "--version").stdout, f"nvalchemi-export-mace {version}\n"
+        )
+
     def test_export_starts_the_exporter(self):
         finished = self.export("sevennet", "--help")  # this environment lacks what it needs
-        self.assertRegex(finished.stdout, "usage: export_sevennet|error: .* this exporter needs")
+        expected = "usage: nvalchemi-export-sevennet|error: .* this exporter needs"
+        self.assertRegex(finished.stdout, expected)
 
 
 if __name__ == "__main__":

@@ -50,11 +50,14 @@ class Exported(unittest.TestCase):
 
     def in_plugin(self, archive, case):
         """Energy, energies, forces and stress as the plugin computes them, undecomposed."""
-        done = tool("nvalchemi-evaluate", archive, "--case", self.folder / f"{case}.json")
+        done = self.evaluate_file(archive, self.folder / f"{case}.json")
         self.assertEqual(done.returncode, 0, done.stderr)
         found = {key: np.array(json.loads(done.stdout)[key]) for key in QUANTITIES}
         found["stress"] = symmetrized(found["stress"])
         return found
+
+    def evaluate_file(self, archive, structure):
+        return tool("nvalchemi-evaluate", "--archive", archive, "--structure", structure)
 
     def validate(self, archive, case="nacl64"):
         structure = self.folder / f"{case}.json"

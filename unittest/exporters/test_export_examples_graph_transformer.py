@@ -162,7 +162,7 @@ class OperatorsOnGpu(Operators):
 
 def export(folder, *words):
     path = str(Path(folder) / "model.pt")
-    main(["--library", str(LIBRARY), "--output", path, *words])
+    main(["--ops", str(LIBRARY), "--output", path, *words])
     return read_archive(path)
 
 
@@ -255,8 +255,8 @@ class Export(unittest.TestCase):
         self.assertLess(np.abs(inside["forces"] - outside["forces"]).max(), 1e-9)
 
     def test_refuses_a_library_that_is_not_there(self):
-        with self.assertRaisesRegex(ValueError, "--library: /no/such.so does not exist"):
-            main(["--library", "/no/such.so"])
+        with self.assertRaisesRegex(ValueError, "--ops: /no/such.so does not exist"):
+            main(["--ops", "/no/such.so"])
 
 
 if __name__ == "__main__":

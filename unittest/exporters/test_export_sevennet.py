@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import copy
 import json
 import os
 import subprocess
@@ -19,7 +20,9 @@ from exported import Exported
 try:
     import export_sevennet
     import sevenn._const
+    import sevenn.util
     from sevenn.calculator import SevenNetCalculator
+    from sevenn.model_build import build_E3_equivariant_model
 except SystemExit as missing:
     if __name__ == "__main__":
         print(f"SKIPPED: {missing}")
@@ -51,7 +54,8 @@ class OtherCheckpoints(Exported):
         for model, modal, name, exchanges in self.MODELS:
             path = str(Path(folder.name) / "other.pt")
             words = ["--modal", modal] if modal else []
-            export_sevennet.main(["--model", model, *words, "--output", path])
+            named = [model] if Path(model).is_file() else ["--model", model]
+            export_sevennet.main([*named, *words, "--output", path])
             module, card = read_archive(path)
 
             ours = evaluate(module, card, atoms)
@@ -79,6 +83,76 @@ class OtherCheckpoints(Exported):
 
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("exchanges: 4 forward in the model", done.stdout)
+
+
+def write_multi_task_checkpoint(path, tasks, **uses):
+    """A small network of random weights, trained on `tasks` as far as its form goes."""
+    config = copy.deepcopy(sevenn.util.load_checkpoint("7net-mf-0").config)
+    species = {17: 0, 12: 1, 11: 2}  # atomic number: index
+    forms = ("node_embedding", "self_inter_intro", "self_inter_outro", "output_block")
+    config |= {f"use_modal_{form}": uses.get(form, False) for form in forms}
+    config |= {"channel": 4, "lmax": 1, "num_convolution_layer": 2, "irreps_manual": False}
+    config |= {"_type_map": species, "_atomic_numbers": list(species), "_number_of_species": 3}
+    config |= {"_modal_map": {task: k for k, task in enumerate(tasks)}}
+    config["_number_of_modalities"] = len(tasks)
+    config["use_modal_wise_shift"] = config["use_modal_wise_scale"] = uses.get("shifts", False)
+    for key, start in (("shift", -1.0), ("scale", 1.5)):
+        rows = [[start + 0.1 * row + 0.01 * k for k in range(3)] for row in range(len(tasks))]
+        config[key] = rows if uses.get("shifts", False) else rows[0]
+    torch.manual_seed(3)
+    weights = build_E3_equivariant_model(config).state_dict()
+    torch.save({"config": config, "model_state_dict": weights, "epoch": 0}, path)
+
+
+class MultiTask(unittest.TestCase):
+    """Checkpoints of several tasks, in each form that the package has for what differs in them."""
+
+    EVERYWHERE = dict.fromkeys(
+        ("node_embedding", "self_inter_intro", "self_inter_outro", "output_block", "shifts"), True
+    )
+
+    def setUp(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.checkpoint, self.archive = f"{folder}/tasks.pth", f"{folder}/out.pt"
+
+    def export(self, *words):
+        export_sevennet.main([self.checkpoint, *words, "--output", self.archive])
+        return read_archive(self.archive)
+
+    def test_each_task_agrees_with_the_packages_calculator(self):
+        atoms = rattled_rocksalt(seed=12)
+        for tasks, uses in (
+            (("mpa", "omat24", "matpes_r2scan"), self.EVERYWHERE),
+            (("mpa", "omat24"), {"shifts": True}),
+            (("mpa", "omat24"), {"node_embedding": True}),
+        ):
+            write_multi_task_checkpoint(self.checkpoint, tasks, **uses)
+            energies = set()
+            for task in tasks:
+                ours = evaluate(*self.export("--modal", task), atoms)
+                theirs = export_sevennet.calculator_numbers(
+                    SevenNetCalculator(self.checkpoint, device="cpu", modal=task), atoms
+                )
+                for key in ("energy", "energies", "forces", "stress"):
+                    with self.subTest(task=task, uses=uses, key=key):
+                        # the calculator computes in single precision
+                        scale = max(np.abs(theirs[key]).max(), 1e-3)
+                        self.assertLess(np.abs(ours[key] - theirs[key]).max() / scale, 2e-5)
+                energies.add(round(float(ours["energy"]), 6))
+            self.assertEqual(len(energies), len(tasks), "tasks that differ in nothing")
+
+    def test_names_the_tasks(self):
+        write_multi_task_checkpoint(self.checkpoint, ("mpa", "omat24"), shifts=True)
+        for words, got in (((), "not given"), (("--modal", "pbe"), "got 'pbe'")):
+            with self.assertRaisesRegex(
+                ValueError, f"--modal: {got}, expected one of mpa, omat24 for '.*tasks.pth'"
+            ):
+                self.export(*words)
+
+    def test_the_name_tells_the_task(self):
+        write_multi_task_checkpoint(self.checkpoint, ("mpa", "omat24"), shifts=True)
+
+        self.assertEqual(self.export("--modal", "omat24")[1]["name"], "tasks_omat24_float64")
 
 
 class ExportSevenNet(unittest.TestCase):
@@ -181,7 +255,8 @@ class ExportSevenNet(unittest.TestCase):
                 np.testing.assert_allclose(ours[quantity], atoms[quantity], rtol=0, atol=1e-12)
 
     def test_refuses_a_model_that_is_neither_packaged_nor_a_file(self):
-        with self.assertRaisesRegex(ValueError, "--model: got '7net-omni', expected one of 7net-0"):
+        text = "got the model '7net-omni', expected --model with one of 7net-0"
+        with self.assertRaisesRegex(ValueError, text):
             export_sevennet.load_network("7net-omni", torch.float64)
 
     def test_refuses_a_fidelity_that_the_model_has_not(self):

@@ -87,7 +87,7 @@ class PythonConstructs(unittest.TestCase):
             archive.with_suffix(".card.json").write_text(json.dumps(card))
             tool = shutil.which("nvalchemi-spec")
             return subprocess.run(
-                [tool, "check", "SPEC_MPNN_HALO", "--model", str(archive), "--json"],
+                [tool, "check", "SPEC_MPNN_HALO", "--archive", str(archive), "--json"],
                 capture_output=True,
                 text=True,
             )

@@ -43,8 +43,9 @@ def archive_alone(symbols, positions, cell, archive=ARCHIVE):
         case.write_text(json.dumps(document))
         command = [
             BUILD / "bin" / "nvalchemi-evaluate",
+            "--archive",
             archive,
-            "--case",
+            "--structure",
             case,
             "--output",
             output,

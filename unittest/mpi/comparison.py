@@ -172,8 +172,9 @@ def evaluate_alone(installation, structure, settings, timeout=600):
         output = Path(scratch) / "out.json"
         command = [
             installation.evaluate,
+            "--archive",
             str(settings.archive),
-            "--case",
+            "--structure",
             str(case),
             "--output",
             str(output),

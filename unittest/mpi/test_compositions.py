@@ -137,13 +137,18 @@ class Tool(LammpsTest):
         part = model("toy_index_add").archive
         for words, text in (
             ([part, "-o", "x.pt"], "got 1 archives, expected two or more"),
-            ([part, part], "got no -o, expected a file name"),
+            ([part, part], "got no --output, expected one"),
             ([part, part, "-o"], "-o: got nothing, expected a value"),
-            ([part, part, "--out", "x.pt"], "got '--out', expected archives and the options"),
+            (
+                [part, part, "--out", "x.pt"],
+                "got unknown option '--out', expected one of --output, --name, --ops",
+            ),
         ):
             done = compose(words)
             self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertIn(text, done.stderr)
+            self.assertEqual(
+                done.stderr, f"nvalchemi-compose: {text}\nsee nvalchemi-compose --help\n"
+            )
 
     def test_leaves_no_file_behind_when_it_fails(self):
         part = model("toy_index_add").archive

@@ -59,7 +59,7 @@ class OutputTest(LammpsTest):
         case = self.folder / "case.json"
         case.write_text(json.dumps(self.structure.to_document()))
         done = subprocess.run(
-            [self.installation.evaluate, self.archive, "--case", case],
+            [self.installation.evaluate, "--archive", self.archive, "--structure", case],
             env=self.installation.environment(1),
             capture_output=True,
             text=True,

@@ -265,7 +265,7 @@ class Validator(LammpsTest):
                 path = self.folder / "spec.json"
                 path.write_text(json.dumps(fewer))
                 run = subprocess.run(
-                    [program, "check", str(path), "--model", str(ARCHIVES / f"{name}.pt")],
+                    [program, "check", str(path), "--archive", str(ARCHIVES / f"{name}.pt")],
                     capture_output=True,
                     text=True,
                     timeout=300,

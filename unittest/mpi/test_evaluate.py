@@ -16,6 +16,12 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "lammps"
 NETWORK = EXAMPLES / "minimal" / "example_network.pt"
 
 
+def read_card(path):
+    with zipfile.ZipFile(path) as archive:
+        name = next(n for n in archive.namelist() if n.endswith("extra/nvalchemi.json"))
+        return json.loads(archive.read(name))
+
+
 class Evaluate(LammpsTest):
     def setUp(self):
         super().setUp()
@@ -30,6 +36,9 @@ class Evaluate(LammpsTest):
             timeout=120,
             env=self.installation.environment(1),
         )
+
+    def evaluate(self, archive, structure, *words):
+        return self.run_tool("--archive", archive, "--structure", structure, *words)
 
     def write_case(self, document, name="case.json"):
         path = self.folder / name
@@ -47,15 +56,13 @@ class Evaluate(LammpsTest):
                     self.assert_within(found, reference, structure.volume, CASE_BARS)
 
     def test_refuses_a_card_that_does_not_fit_the_archive(self):
-        with zipfile.ZipFile(NETWORK) as archive:
-            name = next(n for n in archive.namelist() if n.endswith("extra/nvalchemi.json"))
-            card = json.loads(archive.read(name))
+        card = read_card(NETWORK)
         atoms = {key: card["reference"][key] for key in ("symbols", "positions", "cell", "pbc")}
-        words = (NETWORK, "--case", self.write_case(atoms), "--card", self.folder / "card.json")
+        words = (NETWORK, self.write_case(atoms), "--card", self.folder / "card.json")
         for energy, status in ((card["reference"]["energy"], 0), (0.123, 1)):
             card["reference"]["energy"] = energy
             (self.folder / "card.json").write_text(json.dumps(card))
-            done = self.run_tool(*words)
+            done = self.evaluate(*words)
             self.assertEqual(done.returncode, status, done.stderr)
         self.assertRegex(
             done.stderr, r"/reference: energy \(eV\): got .*, expected 0.123 as the exp"
@@ -74,7 +81,7 @@ class Evaluate(LammpsTest):
 
     def test_stress_is_minus_the_virial_over_the_volume(self):
         case = self.write_case(self.structure.to_document())
-        found = json.loads(self.run_tool(self.toy.archive, "--case", case).stdout)
+        found = json.loads(self.evaluate(self.toy.archive, case).stdout)
         self.assert_close(
             np.array(found["stress"]) * self.structure.volume, -np.array(found["virial"]), 1e-14
         )
@@ -82,9 +89,7 @@ class Evaluate(LammpsTest):
 
     def test_open_directions_have_no_stress(self):
         document = {**self.structure.to_document(), "pbc": [True, True, False]}
-        found = json.loads(
-            self.run_tool(self.toy.archive, "--case", self.write_case(document)).stdout
-        )
+        found = json.loads(self.evaluate(self.toy.archive, self.write_case(document)).stdout)
         self.assertIsNone(found["stress"])
         self.assertEqual(np.array(found["virial"]).shape, (3, 3))
 
@@ -92,10 +97,8 @@ class Evaluate(LammpsTest):
         card = shutil.copy(Path(self.toy.archive).with_suffix(".card.json"), self.folder / "c.json")
         bare = shutil.copy(self.toy.archive, self.folder / "bare.pt")
         case = self.write_case(self.structure.to_document())
-        self.assertIn("model card", self.run_tool(bare, "--case", case).stderr)
-        done = self.run_tool(
-            bare, "--case", case, "--card", card, "--output", self.folder / "out.json"
-        )
+        self.assertIn("model card", self.evaluate(bare, case).stderr)
+        done = self.evaluate(bare, case, "--card", card, "--output", self.folder / "out.json")
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
         self.assertIn("energy", json.loads((self.folder / "out.json").read_text()))
 
@@ -116,30 +119,74 @@ class Evaluate(LammpsTest):
         }
         for text, document in cases.items():
             with self.subTest(text=text):
-                done = self.run_tool(self.toy.archive, "--case", self.write_case(document))
+                done = self.evaluate(self.toy.archive, self.write_case(document))
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(text, done.stderr)
                 self.assertIn("case.json", done.stderr)
 
     def test_options(self):
         case = self.write_case(self.structure.to_document())
+        archive = ("--archive", self.toy.archive)
+        both = (*archive, "--structure", case)
         for words, status, text in (
             (["--help"], 0, "usage: nvalchemi-evaluate"),
+            (["--version"], 0, "nvalchemi-evaluate 0.1.0\n"),
             ([], 2, "usage: nvalchemi-evaluate"),
-            ([self.toy.archive], 2, "got no archive or no --case"),
-            ([self.toy.archive, "--case"], 2, "--case: got nothing"),
-            ([self.toy.archive, "--what", "1"], 2, "got '--what'"),
-            (["nowhere.pt", "--case", case], 1, "nowhere.pt: cannot be read"),
-            ([self.toy.archive, "--case", "nowhere.json"], 1, "nowhere.json: cannot be read"),
-            (
-                [self.toy.archive, "--case", case, "--output", "/nowhere/x"],
-                1,
-                "/nowhere/x: cannot be written",
-            ),
+            (archive, 2, "got no --structure, expected one"),
+            (["--structure", case], 2, "got no --archive, expected one"),
+            ([*archive, "--structure"], 2, "--structure: got nothing, expected a value"),
+            ([*both, "--what", "1"], 2, "got unknown option '--what', expected one of --archive"),
+            ([*both, "more"], 2, "got 'more', expected an option"),
+            (["--archive", "nowhere.pt", "--structure", case], 1, "nowhere.pt: cannot be read"),
+            ([*archive, "--structure", "nowhere.json"], 1, "nowhere.json: cannot be read"),
+            ([*both, "--output", "/nowhere/x"], 1, "/nowhere/x: cannot be written"),
+            ([*both, "--charge", "one"], 1, "--charge: got 'one', expected the total charge"),
         ):
             done = self.run_tool(*words)
             self.assertEqual(done.returncode, status, words)
             self.assertIn(text, done.stdout + done.stderr)
+            if status == 2 and words:
+                self.assertEqual(len(done.stderr.splitlines()), 2, done.stderr)
+                self.assertIn("see nvalchemi-evaluate --help", done.stderr)
+
+    def test_understands_what_options_were_called_before(self):
+        case = self.write_case(self.structure.to_document())
+        expected = self.evaluate(self.toy.archive, case).stdout
+        for words in (
+            (self.toy.archive, "--case", case),
+            ("--model", self.toy.archive, "--case", case, "-o", "/dev/stdout"),
+        ):
+            self.assertEqual(self.run_tool(*words).stdout, expected)
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        case = self.write_case(self.structure.to_document())
+        with open("/dev/full", "w") as full:
+            words = ("--archive", self.toy.archive, "--structure", case)
+            done = subprocess.run(
+                [self.installation.evaluate, *words],
+                env=self.installation.environment(1),
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("standard output: cannot be written; is the disk full?", done.stderr)
+
+    def test_names_the_element_that_an_archive_cannot_be_evaluated_with(self):
+        card = read_card(NETWORK)
+        reference = card.pop("reference")
+        atoms = {key: reference[key] for key in ("symbols", "positions", "cell", "pbc")}
+        card["species"], card["species_index"] = ["Na", "Cl", "K"], [0, 1, 7]
+        (self.folder / "card.json").write_text(json.dumps(card))
+        done = self.evaluate(NETWORK, self.write_case(atoms), "--card", self.folder / "card.json")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertRegex(
+            done.stderr,
+            r'/species_index/2: got 7 for "K", expected an element that the archive can be '
+            r"evaluated with. Correct the card, or export the model again. The archive says: .*"
+            r"index out of range.* \(example_network.py:\d+\)",
+        )
 
 
 if __name__ == "__main__":

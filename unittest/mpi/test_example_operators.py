@@ -202,7 +202,7 @@ class GraphTransformer(Example):
         for spec, texts in {RIGHT: (), **WRONG}.items():
             with self.subTest(spec=spec):
                 done = subprocess.run(
-                    [check, "check", spec, "--model", "graph_transformer.pt"]
+                    [check, "check", spec, "--archive", "graph_transformer.pt"]
                     + ["--ops", f"./{LIBRARY}"],
                     cwd=self.folder,
                     env=self.installation.environment(1),

@@ -360,10 +360,10 @@ class Validated(InputTest):
         self.assertIn('input_field="0.29999999999999999 -0.20000000000000001', header)
         self.assertEqual(len(first.split()), 9 + 4)
         energy = float(header.split("energy=")[1].split()[0])
-        done = self.tool("evaluate", self.model.archive, "--case", "seen.extxyz")
+        words = ("--archive", self.model.archive, "--structure", "seen.extxyz")
+        done = self.tool("evaluate", *words)
         self.assertLess(abs(json.loads(done)["energy"] - energy), 1e-10)
-        words = ("--archive", self.model.archive, "--structure", "seen.extxyz", "--ranks", "4")
-        self.assertIn("passed", self.tool("validate", *words).lower())
+        self.assertIn("passed", self.tool("validate", *words, "--ranks", "4").lower())
         self.assertLess(abs(read_thermo(run.log)[-1]["PotEng"][0] - energy), 1e-10)
 
     def tool(self, name, *words):

@@ -93,6 +93,8 @@ TEST(ParseModelCard, RejectsWrongFacts) {
     EXPECT_EQ(refusal("5.0", "0"), "c.json /cutoff: got 0, expected a positive length in Angstrom");
     EXPECT_EQ(refusal("5.0", "1e300"),
               "c.json /cutoff: got 1e+300, expected a length in Angstrom of at most 1000");
+    EXPECT_EQ(refusal("5.0", "1e-320"),
+              "c.json /cutoff: got 1e-320, expected a length in Angstrom of at least 0.1");
     EXPECT_EQ(refusal("5.0", "\"5\""), "c.json /cutoff: got \"5\", expected a number");
     EXPECT_EQ(refusal("Angstrom", "Bohr"),
               "c.json /units/length: got \"Bohr\", expected \"Angstrom\" (no other length unit is "

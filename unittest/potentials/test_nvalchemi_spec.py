@@ -100,7 +100,7 @@ class Misuse(ToolTest):
 
     def test_missing_words(self):
         self.expect(MISUSE, "check", "check: got no SPEC, expected at least one")
-        self.expect(MISUSE, "check x --model", "--model: got nothing, expected a value")
+        self.expect(MISUSE, "check x --archive", "--archive: got nothing, expected a value")
         self.expect(MISUSE, "show", "show: got 0 SPECs, expected one")
         self.expect(MISUSE, "canonical a b", "canonical: got 2 SPECs, expected one")
         self.expect(MISUSE, "migrate", "migrate: got 0 SPECs, expected one")
@@ -170,11 +170,11 @@ class CheckWithModel(ToolTest):
 
     def check(self, status, spec, *parts):
         self.write(spec)
-        self.expect(status, "check s.json --model MODEL", *parts)
+        self.expect(status, "check s.json --archive MODEL", *parts)
 
     def test_presets_that_fit(self):
         for preset in ("SPEC_MPNN_HALO", "SPEC_LJ_HALO"):
-            self.expect(GOOD, f"check {preset} --model MODEL", f"{preset}: good")
+            self.expect(GOOD, f"check {preset} --archive MODEL", f"{preset}: good")
 
     def test_an_adapter_says_where_it_applies(self):
         self.check(
@@ -186,7 +186,9 @@ class CheckWithModel(ToolTest):
 
     def test_an_adapter_that_the_model_has_no_use_for(self):
         self.write(with_operator("aten::bincount"))
-        self.expect(GOOD, "show s.json --model MODEL", "aten::bincount", "not called by this model")
+        self.expect(
+            GOOD, "show s.json --archive MODEL", "aten::bincount", "not called by this model"
+        )
 
     def test_a_policy_without_exchanges(self):
         self.check(
@@ -197,7 +199,7 @@ class CheckWithModel(ToolTest):
         )
 
     def test_a_policy_of_blocks(self):
-        self.expect(GOOD, "check SPEC_MPNN_GP --model MODEL")
+        self.expect(GOOD, "check SPEC_MPNN_GP --archive MODEL")
 
     def test_arguments_that_cannot_be_transformed(self):
         for position, transform, part in (
@@ -245,14 +247,14 @@ class CheckWithModel(ToolTest):
 
     def test_a_model_that_is_none(self):
         self.write("no archive", "no.pt")
-        self.expect(REFUSED, "check SPEC_MPNN_HALO --model no.pt", "that is no zip archive")
-        self.expect(REFUSED, "check SPEC_MPNN_HALO --model gone.pt", "gone.pt: cannot be read")
+        self.expect(REFUSED, "check SPEC_MPNN_HALO --archive no.pt", "that is no zip archive")
+        self.expect(REFUSED, "check SPEC_MPNN_HALO --archive gone.pt", "gone.pt: cannot be read")
 
     def test_a_card_of_its_own(self):
         self.write("{}", "other.card.json")
         self.expect(
             REFUSED,
-            "check SPEC_MPNN_HALO --model MODEL --card other.card.json",
+            "check SPEC_MPNN_HALO --archive MODEL --card other.card.json",
             "other.card.json /",
         )
 
@@ -328,7 +330,7 @@ class Show(ToolTest):
     def test_spec_adapters_and_exchanges(self):
         out, _ = self.expect(
             GOOD,
-            "show SPEC_MPNN_HALO --model MODEL",
+            "show SPEC_MPNN_HALO --archive MODEL",
             "1. halo_forward, width 16, after ",
             "module layers.1.mix",
             "2. halo_forward, width 16, after ",
@@ -429,7 +431,7 @@ class SpecFiles(ToolTest):
 
     def test_an_operator_of_no_library_is_refused_when_it_is_bound(self):
         path = OWN_SPEC_FILES / "released" / "operator_of_no_library.json"
-        done = self.run_tool("check --model MODEL", path)
+        done = self.run_tool("check --archive MODEL", path)
         self.assertEqual(done.returncode, REFUSED)
         self.assertIn("expected one that is registered", done.stdout.decode())
 

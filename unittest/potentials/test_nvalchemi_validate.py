@@ -100,9 +100,16 @@ class Misuse(ToolTest):
     def test_says_how_it_is_used(self):
         self.expect(MISUSE, "", "usage: nvalchemi-validate --archive M.pt")
         self.expect(PASSED, "--help", "Exit status: 0 passed")
+        self.assertEqual(self.expect(PASSED, "--version"), "nvalchemi-validate 0.1.0\n")
 
     def test_refuses_what_it_does_not_know(self):
-        self.expect(MISUSE, "--archive a --structure b --color red", "got '--color', expected")
+        self.expect(MISUSE, "--archive a --structure b c", "got 'c', expected an option")
+        text = self.expect(
+            MISUSE,
+            "--archive a --structure b --color red",
+            "nvalchemi-validate: got unknown option '--color', expected one of --archive, --struct",
+        )
+        self.assertEqual(text.splitlines()[1:], ["see nvalchemi-validate --help"])
         self.expect(MISUSE, "--archive a --structure", "--structure: got nothing")
         self.expect(MISUSE, "--archive a", "got no --structure")
         self.expect(

@@ -104,6 +104,11 @@ TEST(RemedyOfRefusal, IsSilentWhereNoSpecIsToBlame) {
     EXPECT_EQ(remedy_of(request), "");
     EXPECT_EQ(remedy_of(scripted_request(kLayer), file_with("{")), "");
     EXPECT_EQ(remedy_of(scripted_request(kLayer), "/nowhere/spec.json"), "");
+    auto device = scripted_request(kLayer);
+    device.session.device = "cuda:99";  // refused, whatever the spec
+    EXPECT_EQ(remedy_of(device), "");
+    device.session.spec = parse_mlip_spec(with_policy(R"({"kind": "halo"})", "", ""));
+    EXPECT_EQ(remedy_of(device, "mine.json"), "");
 }
 
 TEST(ValidateInParts, MendsSpecsThatOnlyALenientReaderTakes) {

@@ -64,6 +64,27 @@ TEST(ParseJson, RefusesByteOrderMark) {
               "one (save the file as plain UTF-8)");
 }
 
+TEST(ParseJson, RefusesNulBytesWhereverTheyAre) {
+    const std::string remedy = "), expected text (is it UTF-16, or damaged?)";
+
+    EXPECT_EQ(refusal_of_text(std::string("\0{}", 3)),
+              "doc /: got a NUL byte at line 1, column 1 (byte 1" + remedy);
+    EXPECT_EQ(refusal_of_text(std::string("{}\n\0 nonsense [", 14)),
+              "doc /: got a NUL byte at line 2, column 1 (byte 4" + remedy);
+}
+
+TEST(ParseJson, NamesBytesThatAreNoUtf8ByTheirNumber) {
+    const std::string long_form = "\"\xC0\xAF\"", cut = "\"\xE2\x82",
+                      surrogate = "\"\xED\xA0\x80\"";
+
+    EXPECT_NE(refusal_of_text("\"h\xE1lo\"").find("near \"\\\"h\\xe1l\""), std::string::npos);
+    EXPECT_NE(refusal_of_text(long_form).find("\\xc0"), std::string::npos);
+    EXPECT_NE(refusal_of_text(surrogate).find("\\xed\\xa0"), std::string::npos);
+    EXPECT_EQ(printable(cut), "\"\\xe2\\x82");
+    EXPECT_EQ(printable("m\u00e9 \u20ac \U0001F600"), "m\u00e9 \u20ac \U0001F600");
+    EXPECT_EQ(printable(std::string("a\0b\x7F", 4)), "a\\x00b\\x7f");
+}
+
 TEST(ParseJson, RefusesCommentsNaNAndTrailingText) {
     EXPECT_EQ(refusal_of_text("// c\n{}"),
               "doc /: got text near \"/\" at line 1, column 1 (byte 1), " + kStandard);

@@ -181,7 +181,10 @@ TEST(SpecRefusals, NameBadOutputKinds) {
               "mlip_spec /output_kinds/0: got \"energy\", expected a pair [name, kind]");
     EXPECT_EQ(refusal(R"([["energy", "per_system"]])"),
               "mlip_spec /output_kinds/0/1: got \"per_system\", expected one of \"per_node\", "
-              "\"per_graph\", \"global\", \"unknown\"");
+              "\"per_graph\", \"global\"");
+    EXPECT_EQ(refusal(R"([["energy", 3]])"),
+              "mlip_spec /output_kinds/0/1: got 3, expected one of \"per_node\", \"per_graph\", "
+              "\"global\"");
     EXPECT_EQ(refusal(R"([["energy", "unknown"]])"),
               "mlip_spec /output_kinds/0/1: got \"unknown\", expected one of \"per_node\", "
               "\"per_graph\", \"global\" (say what the output is: a guess from its number of rows "

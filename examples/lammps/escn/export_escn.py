@@ -3,7 +3,7 @@
 """Export the network of escn.py with random weights, the preset SPEC_UMA_REFRESH_HALO and the two
 operators that it calls.
 
-    python3 export_escn.py --library ../../../build/lib/libescn_edges.so
+    python3 export_escn.py --ops ../../../build/lib/libescn_edges.so
 
 The weights start from a fixed seed; what the network says of a crystal is of no interest, only that
 it says the same on any number of ranks.
@@ -85,7 +85,7 @@ def network_card(name, network, dtype_name):
 
 def main(arguments=None):
     options = parser(__doc__, "escn")
-    options.add_argument("--library", default=LIBRARY, help="the operator library")
+    options.add_argument("--ops", default=LIBRARY, help="the operator library")
     options.add_argument("--cutoff", type=float, default=5.0, help="Angstrom")
     options.add_argument("--blocks", type=int, default=2, help="message-passing blocks")
     options.add_argument("--seed", type=int, default=1, help="of the weights")
@@ -95,11 +95,11 @@ def main(arguments=None):
             raise ValueError(
                 f"--{name}: got {getattr(options, name)}, expected at least {smallest}"
             )
-    if not Path(options.library).exists():
+    if not Path(options.ops).exists():
         raise ValueError(
-            f"--library: {options.library} does not exist; this folder's CMakeLists.txt builds it"
+            f"--ops: {options.ops} does not exist; this folder's CMakeLists.txt builds it"
         )
-    torch.ops.load_library(str(Path(options.library).resolve()))
+    torch.ops.load_library(str(Path(options.ops).resolve()))
     torch.set_num_threads(1)  # sums of one order on every machine, and faster at this size
     torch.manual_seed(options.seed)
     network = eSCNMDMoeBackbone(len(SPECIES), options.cutoff, options.blocks)

@@ -3,7 +3,7 @@
 """Fit the graph transformer of graph_transformer.py to an ionic pair potential for NaCl and export
 it, with the distribution spec that lies beside this file.
 
-    python3 export_graph_transformer.py --library ../../../build/lib/libfused_message.so
+    python3 export_graph_transformer.py --ops ../../../build/lib/libfused_message.so
 
 The fit starts from a fixed seed and is there so that molecular dynamics with the archive behaves;
 its accuracy is of no interest.
@@ -66,7 +66,7 @@ def network_card(name, network, dtype_name):
 
 def main(arguments=None):
     options = parser(__doc__, "graph_transformer")
-    options.add_argument("--library", default=LIBRARY, help="the operator library to train with")
+    options.add_argument("--ops", default=LIBRARY, help="the operator library to train with")
     options.add_argument("--cutoff", type=float, default=5.0, help="Angstrom")
     options.add_argument("--steps", type=int, default=300, help="steps of the fit; 0: random")
     options.add_argument("--seed", type=int, default=1, help="of the initial weights")
@@ -76,11 +76,11 @@ def main(arguments=None):
             raise ValueError(
                 f"--{name}: got {getattr(options, name)}, expected at least {smallest}"
             )
-    if not Path(options.library).exists():
+    if not Path(options.ops).exists():
         raise ValueError(
-            f"--library: {options.library} does not exist; this folder's CMakeLists.txt builds it"
+            f"--ops: {options.ops} does not exist; this folder's CMakeLists.txt builds it"
         )
-    torch.ops.load_library(str(Path(options.library).resolve()))
+    torch.ops.load_library(str(Path(options.ops).resolve()))
     torch.set_num_threads(1)  # sums of one order on every machine, and faster at this size
     torch.manual_seed(options.seed)
     network = GraphTransformer(len(SPECIES), options.cutoff).double()

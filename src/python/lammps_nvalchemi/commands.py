@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from . import prefix
+from . import __version__, prefix
 
 
 def _run_tool(name):
@@ -36,6 +36,9 @@ def _exporters():
 
 
 def _run_exporter(family, arguments):
+    if arguments[:1] == ["--version"]:  # whatever packages there are
+        print(f"nvalchemi-export-{family} {__version__}")
+        return
     os.execv(sys.executable, [sys.executable, str(_exporters()[family]), *arguments])
 
 
@@ -49,10 +52,13 @@ def export():
     families = ", ".join(_exporters())
     usage = f"usage: nvalchemi-export FAMILY [...], where FAMILY is one of: {families}"
     arguments = sys.argv[1:]
+    if arguments[:1] == ["--version"]:
+        print(f"nvalchemi-export {__version__}")
+        return
     if arguments[:1] in (["-h"], ["--help"]):
         print(f"{usage}\nnvalchemi-export FAMILY --help tells the rest")
         return
     if not arguments or arguments[0] not in _exporters():
         got = f"'{arguments[0]}'" if arguments else "no family"
-        sys.exit(f"error: nvalchemi-export: got {got}, expected one of: {families}\n{usage}")
+        sys.exit(f"error: nvalchemi-export: got {got}, expected one of: {families}")
     _run_exporter(arguments[0], arguments[1:])
