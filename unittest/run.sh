@@ -20,13 +20,13 @@ set -euo pipefail
 usage() { sed -n '/^#   bash/,/^# an own/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 tier=ci
-find_or_make_export_env=nvalchemi_find_export_env
+make_export_environments=no
 ctest_arguments=()
 for argument in "$@"; do
     case "${argument}" in
         --quick) tier=quick ;;
         --long) tier=long ;;
-        --export) find_or_make_export_env=nvalchemi_all_export_envs ;;
+        --export) make_export_environments=yes ;;
         -h | --help)
             usage
             exit 0
@@ -70,7 +70,7 @@ nvalchemi_phase "Runtime environment" nvalchemi_runtime_env
 nvalchemi_phase "GoogleTest" nvalchemi_gtest_source
 nvalchemi_phase "Formatters" nvalchemi_lint_env
 nvalchemi_phase "ASE and i-PI" nvalchemi_interfaces_env
-nvalchemi_phase "Export environments" "${find_or_make_export_env}"
+[ "${make_export_environments}" = no ] || nvalchemi_phase "Export environments" nvalchemi_all_export_envs
 [ "${tier}" != quick ] || NVALCHEMI_KOKKOS=${NVALCHEMI_KOKKOS:-present}
 nvalchemi_phase "LAMMPS with KOKKOS" nvalchemi_kokkos_lammps
 nvalchemi_phase "Build" build_with_tests
