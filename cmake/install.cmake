@@ -79,6 +79,7 @@ install(FILES ${PROJECT_BINARY_DIR}/install/nvalchemi-config.cmake ${PROJECT_BIN
 # --- Python ---------------------------------------------------------------------------------------------------------
 file(GLOB nvalchemi_exporters CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/potentials/exporters/*.py)
 install(FILES ${nvalchemi_exporters} DESTINATION share/nvalchemi/exporters)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/spec/presets DESTINATION share/nvalchemi FILES_MATCHING PATTERN "*.json")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/nvalchemi)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/kernels/python/nvalchemi_lmp DESTINATION share/nvalchemi/python
     FILES_MATCHING PATTERN "*.py")
