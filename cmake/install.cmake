@@ -6,7 +6,7 @@
 #   lib/cmake/nvalchemi/       find_package(nvalchemi), for operator libraries
 #   include/nvalchemi/kernels/ the headers for that
 #   share/modulefiles/         for environment modules
-#   share/nvalchemi/           exporters, the Python module nvalchemi_lmp
+#   share/nvalchemi/           exporters, what makes their environments, the Python module nvalchemi_lmp
 #
 # The tree may be moved: libraries find one another by relative paths, and LibTorch by the absolute path that it was
 # built with, or beside the tree, where a Python environment has it.
@@ -81,7 +81,27 @@ file(GLOB nvalchemi_exporters CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/potentials
 install(FILES ${nvalchemi_exporters} DESTINATION share/nvalchemi/exporters)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/install/version.txt CONTENT "@PROJECT_VERSION@\n" @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/install/version.txt DESTINATION share/nvalchemi/exporters)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/spec/presets DESTINATION share/nvalchemi FILES_MATCHING PATTERN "*.json")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/nvalchemi)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/kernels/python/nvalchemi_lmp DESTINATION share/nvalchemi/python
+    FILES_MATCHING PATTERN "*.py")
+# What finds, and makes, the environments of exporters, as in a build folder.
+file(GLOB nvalchemi_setup_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/setup/requirements-export*.txt)
+foreach(name cache.sh console.sh export_environments.sh export_environments.txt export_python.sh python_environments.sh system_packages.sh)
+    list(APPEND nvalchemi_setup_files ${PROJECT_SOURCE_DIR}/cmake/setup/${name})
+endforeach()
+install(FILES ${nvalchemi_setup_files} DESTINATION share/nvalchemi/setup)
+set(nvalchemi_tree [[prefix=$(dirname "$(dirname "$(readlink -f "$0")")")
+PYTHONPATH="${prefix}/share/nvalchemi/python${PYTHONPATH:+:${PYTHONPATH}}"
+NVALCHEMI_KERNELS_LIBRARY="${prefix}/lib/nvalchemi/libnvalchemi_kernels.so"
+export PYTHONPATH NVALCHEMI_KERNELS_LIBRARY
+setup="${prefix}/share/nvalchemi/setup"
+exporters="${prefix}/share/nvalchemi/exporters"]])
+set(nvalchemi_plain_python "")
+foreach(name export python)
+    configure_file(${CMAKE_CURRENT_LIST_DIR}/install/nvalchemi-${name}.in ${PROJECT_BINARY_DIR}/install/nvalchemi-${name} @ONLY)
+endforeach()
+install(PROGRAMS ${PROJECT_BINARY_DIR}/install/nvalchemi-export DESTINATION bin)
 if(SKBUILD)
     # What a message tells to install again, see nvalchemi_plugin.cpp.
     set(nvalchemi_pins "")
@@ -93,13 +113,7 @@ if(SKBUILD)
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/install/requirements.txt CONTENT "@nvalchemi_pins@\n" @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/install/requirements.txt DESTINATION ${NVALCHEMI_INSTALL_LIBDIR})
 else()
-    install(DIRECTORY ${PROJECT_SOURCE_DIR}/kernels/python/nvalchemi_lmp DESTINATION share/nvalchemi/python
-        FILES_MATCHING PATTERN "*.py")
-    # With the user's own Python, which needs torch and the model's package.
-    set(nvalchemi_exporter_folder [[$(dirname "$(readlink -f "$0")")/../share/nvalchemi/exporters]])
-    set(nvalchemi_start_exporter [[exec "${NVALCHEMI_EXPORT_PYTHON:-python3}" "${script}" "$@"]])
-    configure_file(${CMAKE_CURRENT_LIST_DIR}/install/nvalchemi-export.in ${PROJECT_BINARY_DIR}/install/nvalchemi-export @ONLY)
-    install(PROGRAMS ${PROJECT_BINARY_DIR}/install/nvalchemi-export DESTINATION bin)
+    install(PROGRAMS ${PROJECT_BINARY_DIR}/install/nvalchemi-python DESTINATION bin)
     configure_file(${CMAKE_CURRENT_LIST_DIR}/install/modulefile.in ${PROJECT_BINARY_DIR}/install/modulefile @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/install/modulefile DESTINATION share/modulefiles/nvalchemi RENAME ${PROJECT_VERSION})
 endif()

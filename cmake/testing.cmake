@@ -74,3 +74,12 @@ function(nvalchemi_add_script_test)
         COMMAND sh ${PROJECT_BINARY_DIR}/with_env.sh ${python} ${arg_SCRIPT} ${arg_ARGS})
     nvalchemi_set_test_properties(${arg_NAME} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_RANKS}")
 endfunction()
+
+# Set `result` to the command that runs a Python script in the environment that exports models of `family` (default:
+# sevennet), or in that of `interfaces`, and skips it without one.
+function(nvalchemi_export_launcher result family)
+    if(NOT family)
+        set(family sevennet)
+    endif()
+    set(${result} bash ${PROJECT_SOURCE_DIR}/unittest/with_export_python.sh ${family} PARENT_SCOPE)
+endfunction()

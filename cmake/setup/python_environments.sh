@@ -7,13 +7,20 @@
 # once its stamp is written, as the last step and after a check; without one it is removed and built anew.
 
 : "${nvalchemi_setup_dir:?source environment.sh, which sources this file}"
+: "${NVALCHEMI_PYTHON:=python3}"
+
+# nvalchemi_digest FILE...: print "1a2b3c4d", a digest of what the files say beside comments.
+nvalchemi_digest() { cat "$@" | grep -v '^#' | sha256sum | cut -c 1-8; }
+
+# nvalchemi_python_version PYTHON: print "3.11".
+nvalchemi_python_version() { "$1" -I -c 'import sys; print("%d.%d" % sys.version_info[:2])'; }
 
 # nvalchemi_environment_key PYTHON FILE...: print "py3.11-1a2b3c4d", the Python version and a digest of the files.
 nvalchemi_environment_key() {
-    local python=$1 version
+    local version
+    version=$(nvalchemi_python_version "$1")
     shift
-    version=$("${python}" -I -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-    printf 'py%s-%s\n' "${version}" "$(cat "$@" | grep -v '^#' | sha256sum | cut -c 1-8)"
+    printf 'py%s-%s\n' "${version}" "$(nvalchemi_digest "$@")"
 }
 
 # nvalchemi_require_space DIR MEGABYTES: stop unless the file system of DIR has that much room.

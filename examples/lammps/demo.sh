@@ -72,8 +72,7 @@ cached_archive() {
 }
 
 export_archive() {
-    "${NVALCHEMI_EXPORT_PYTHON}" "${NVALCHEMI_REPO}/potentials/exporters/export_sevennet.py" \
-        --dtype "${dtype}" --output "${archive}" ||
+    "${NVALCHEMI_BUILD_DIR}/bin/nvalchemi-export" sevennet --dtype "${dtype}" --output "${archive}" ||
         nvalchemi_fail "SevenNet-0 could not be exported (the exporter's message stands above)"
 }
 
@@ -83,7 +82,7 @@ find_or_export_archive() {
         nvalchemi_say "using the SevenNet-0 exported earlier, ${archive}"
         return 0
     fi
-    nvalchemi_phase "Environment that exports models" nvalchemi_export_env
+    [ -n "${NVALCHEMI_EXPORT_PYTHON:-}" ] || nvalchemi_phase "Environment that exports models" nvalchemi_export_env
     nvalchemi_phase "Export of SevenNet-0, ${dtype}" nvalchemi_with_lock "${archive}.lock" export_archive
 }
 
@@ -109,7 +108,7 @@ run_lammps() {
 run_reference() { run_lammps 1 log.reference >"${output}/screen.reference"; }
 
 plot() {
-    python3 "${examples}/plot_energy.py" --decomposed "${output}/log.decomposed" \
+    "${NVALCHEMI_ENV_DIR}/bin/python3" "${examples}/plot_energy.py" --decomposed "${output}/log.decomposed" \
         --reference "${output}/log.reference" --dtype "${dtype}" --ranks "${ranks}" --output "${output}/energy.png"
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Draw a report of validation: forces against forces, and errors against the distance to a face.
 
-    python3 plot_report.py REPORT.json PICTURE.png
+    nvalchemi-python plot_report.py REPORT.json PICTURE.png
 
 The report is that of `fix nvalchemi/validate ... report REPORT.json` (errors of the run) or of
 `nvalchemi-validate --output REPORT.json` (errors of its virtual parts). Left: each component of

@@ -25,7 +25,7 @@ try:
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs the PyPI package torch-dftd==0.5.3 in the Python "
-        "environment that runs it; 'bash potentials/exporters/make_environment.sh d3' makes one"
+        "environment that runs it; 'nvalchemi-export d3 --make-environment' makes one"
     ) from missing
 
 DAMPINGS = ("bj", "bjm", "zero", "zerom")

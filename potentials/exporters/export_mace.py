@@ -41,7 +41,7 @@ try:
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs the PyPI package mace-torch==0.3.16 in the Python "
-        "environment that runs it; 'bash potentials/exporters/make_environment.sh mace' makes one"
+        "environment that runs it; 'nvalchemi-export mace --make-environment' makes one"
     ) from missing
 
 

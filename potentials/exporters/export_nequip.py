@@ -32,7 +32,7 @@ except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs the PyPI packages nequip==0.19.1 and "
         "nequip-allegro==0.8.3 in the Python environment that runs it; "
-        "'bash potentials/exporters/make_environment.sh nequip' makes one"
+        "'nvalchemi-export nequip --make-environment' makes one"
     ) from missing
 
 

@@ -29,7 +29,7 @@ try:
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs the PyPI package orb-models==0.5.5 in the Python "
-        "environment that runs it; 'bash potentials/exporters/make_environment.sh orb' makes one"
+        "environment that runs it; 'nvalchemi-export orb --make-environment' makes one"
     ) from missing
 
 # In words, since it is the name of a family of functions: which of the package's models there are.

@@ -13,7 +13,7 @@ try:
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs torch and numpy in the Python "
-        "environment that runs it"
+        "environment that runs it; 'nvalchemi-export pme --make-environment' makes one"
     ) from missing
 
 

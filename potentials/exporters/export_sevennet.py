@@ -29,8 +29,8 @@ try:
     from sevenn.nn.convolution import IrrepsConvolution
 except ImportError as missing:
     raise SystemExit(
-        f"error: {missing}; this exporter needs the PyPI package sevenn==0.13.0 "
-        "in the Python environment that runs it"
+        f"error: {missing}; this exporter needs the PyPI package sevenn==0.13.0 in the Python "
+        "environment that runs it; 'nvalchemi-export sevennet --make-environment' makes one"
     ) from missing
 
 # Models whose checkpoints are part of the sevenn wheel.

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+INSTALLED_PRESETS = Path(__file__).resolve().parents[1] / "presets"
+PRESETS = INSTALLED_PRESETS if INSTALLED_PRESETS.is_dir() else REPOSITORY / "spec" / "presets"
 
 
 def load_operators():
@@ -44,7 +46,7 @@ def operator_adapter(name, slice_owned=(), all_reduce_sum=()):
 
 
 def spec_from_preset(preset, adapters, **changes):
-    """The distribution spec `preset` of spec/presets with these adapters of operators."""
-    spec = json.loads((REPOSITORY / "spec" / "presets" / f"{preset}.json").read_text())
+    """The distribution spec `preset` with these adapters of operators."""
+    spec = json.loads((PRESETS / f"{preset}.json").read_text())
     spec["core"]["custom_ops"] = list(adapters)
     return {**spec, **changes}

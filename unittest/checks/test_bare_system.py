@@ -178,7 +178,7 @@ class Scripts(SetupScripts):
     def test_need_nothing_else(self):
         archive = self.root / "a.pt"
         archive.write_text("")
-        environments = "potentials/exporters/make_environment.sh"
+        environments = "cmake/setup/export_python.sh"
         for words in (
             ["examples/lammps/demo.sh", "--build-only"],
             ["examples/lammps/demo.sh", "--archive", str(archive)],
@@ -187,7 +187,10 @@ class Scripts(SetupScripts):
             [".ci/run"],
             ["unittest/sanitizers/run.sh", "thread"],
             ["doc/build.sh", str(self.root / "pages")],
-            *([environments, family] for family in "sevennet mace nequip orb d3".split()),
+            *(
+                [environments, family, "--make-environment"]
+                for family in "sevennet mace nequip orb d3".split()
+            ),
         ):
             with self.subTest(words):
                 self.expect_success(*words)
@@ -199,7 +202,7 @@ class Scripts(SetupScripts):
             (["examples/lammps/demo.sh"], "util-linux g++ python3-venv"),
             (["unittest/run.sh"], "util-linux g++ python3-venv"),
             (["doc/build.sh"], "util-linux python3-venv"),
-            (["potentials/exporters/make_environment.sh", "mace"], "util-linux python3-venv"),
+            (["cmake/setup/export_python.sh", "mace", "--make-environment"], "util-linux python3-venv"),
         ):
             result = self.run_command(*words)
             self.assertEqual(result.returncode, 1)

@@ -4,27 +4,35 @@
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 import unittest
 from pathlib import Path
 
 BUILD = Path(os.environ["NVALCHEMI_BUILD_DIR"])
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+LAMMPS_MODULE = BUILD / "python" / "lammps"
+
+
+def run(command, **extra):
+    """Run a command of a user who has sourced nothing."""
+    return subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PATH": SYSTEM_PATH, "HOME": os.environ["HOME"], **extra},
+    )
 
 
 def by_hand(command, **extra):
     """Run a command line in a plain POSIX shell that has sourced env.sh and has little else."""
-    return subprocess.run(
-        ["sh", "-euc", f". '{BUILD}/env.sh'; {command}"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={"PATH": SYSTEM_PATH, "HOME": "/", **extra},
-    )
+    return run(["sh", "-euc", f". '{BUILD}/env.sh'; {command}"], **extra)
 
 
 class EnvironmentScript(unittest.TestCase):
     def test_puts_programs_first_on_the_path(self):
-        for name in ("lmp", "mpiexec", "python3"):
+        for name in ("lmp", "mpiexec", "nvalchemi-python", "nvalchemi-export"):
             found = by_hand(f"command -v {name}").stdout.strip()
 
             self.assertTrue(found, f"{name} is not on the path")
@@ -44,41 +52,117 @@ class EnvironmentScript(unittest.TestCase):
 
         self.assertEqual(result.stdout.strip(), f"{BUILD}/lib:/own/plugins")
 
-    def test_exporter_without_an_environment_says_how_to_get_one(self):
-        for script, variable, command in (
-            ("export_python.sh", "NVALCHEMI_EXPORT_PYTHON", "bash unittest/run.sh --export"),
-            (
-                "export_python_mace.sh",
-                "NVALCHEMI_EXPORT_MACE_PYTHON",
-                "bash potentials/exporters/make_environment.sh mace",
-            ),
-            (
-                "export_python_d3.sh",
-                "NVALCHEMI_EXPORT_D3_PYTHON",
-                "bash potentials/exporters/make_environment.sh d3",
-            ),
-            (
-                "export_python_nequip.sh",
-                "NVALCHEMI_EXPORT_NEQUIP_PYTHON",
-                "bash potentials/exporters/make_environment.sh nequip",
-            ),
-            (
-                "export_python_orb.sh",
-                "NVALCHEMI_EXPORT_ORB_PYTHON",
-                "bash potentials/exporters/make_environment.sh orb",
-            ),
-        ):
-            text = (BUILD / script).read_text()
-            configured = text.split(f"{variable}:-", 1)[1].split("}", 1)[0]
-            launcher = text.replace(configured, "") if configured else text
+    def test_leaves_the_users_python_first(self):
+        found = by_hand("command -v python3").stdout.strip()
 
-            result = subprocess.run(
-                ["sh", "-c", launcher], capture_output=True, text=True, env={"PATH": SYSTEM_PATH}
+        self.assertEqual(found, shutil.which("python3", path=SYSTEM_PATH))
+
+    def test_leaves_an_active_environment_of_the_user_first(self):
+        with tempfile.TemporaryDirectory() as folder:
+            own = Path(folder) / "bin" / "python3"
+            own.parent.mkdir()
+            own.symlink_to(sys.executable)
+
+            path = f"{own.parent}:{SYSTEM_PATH}"
+            self.assertEqual(by_hand("command -v python3", PATH=path).stdout.strip(), str(own))
+
+    def test_tests_get_the_python_of_the_environment(self):
+        expected = Path(os.environ["NVALCHEMI_ENV_DIR"]) / "bin" / "python3"
+        if not expected.exists():
+            self.skipTest("the build has no environment")
+        for path in (SYSTEM_PATH, f"/own:{SYSTEM_PATH}"):
+            found = run(["sh", f"{BUILD}/with_env.sh", "sh", "-c", "command -v python3"], PATH=path)
+            self.assertEqual(found.stdout.strip(), str(expected))
+
+    @unittest.skipUnless(LAMMPS_MODULE.exists(), "LAMMPS is no Python package")
+    def test_lets_any_python_import_lammps(self):
+        result = by_hand("python3 -c 'import lammps; print(lammps.__file__)'")
+
+        self.assertEqual(result.stdout.strip(), f"{LAMMPS_MODULE}/__init__.py", result.stderr)
+
+
+class Commands(unittest.TestCase):
+    """Without any environment in the cache, and with an own Python."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.empty = {"NVALCHEMI_CACHE": folder.name}
+
+    def command(self, name, *words, **extra):
+        return run([BUILD / "bin" / name, *words], **extra)
+
+    def assert_refused(self, result, *parts):
+        self.assertEqual((result.returncode, result.stdout), (1, ""), result.stderr)
+        for part in parts:
+            self.assertIn(part, result.stderr)
+        self.assertNotIn("SKIPPED", result.stderr)
+
+    def test_exporters_without_an_environment_name_the_command_that_makes_it(self):
+        folder = self.empty["NVALCHEMI_CACHE"]
+        for family in ("sevennet", "mace", "d3", "nequip", "allegro", "orb", "example-network"):
+            for command in (["nvalchemi-export", family], [f"nvalchemi-export-{family}"]):
+                self.assert_refused(
+                    self.command(*command, "--output", "x.pt", **self.empty),
+                    f"error: there is no Python environment that exports {family} in {folder}",
+                    f"nvalchemi-export {family} --make-environment\n",
+                    "or set NVALCHEMI_EXPORT_PYTHON to a Python that has torch",
+                )
+
+    def test_make_environment_may_stand_anywhere_and_is_no_argument_of_the_exporter(self):
+        own = {"NVALCHEMI_EXPORT_PYTHON": "echo"}
+        for words in (["--make-environment", "--output", "a b.pt"], ["x", "--make-environment"]):
+            self.assert_refused(
+                self.command("nvalchemi-export", "mace", *words, **own),
+                "--make-environment: NVALCHEMI_EXPORT_PYTHON=echo is set",
             )
 
-            self.assertEqual(result.returncode, 77)
-            self.assertIn(f"run '{command}' once", result.stderr)
-            self.assertIn(f"or set {variable} to a Python", result.stderr)
+    def test_arguments_go_on_to_the_exporter_as_they_are(self):
+        with tempfile.TemporaryDirectory() as folder:
+            own = Path(folder) / "own"
+            own.write_text('#!/bin/sh\ncase $1 in -c) ;; *) printf "<%s>" "$@" ;; esac\n')
+            own.chmod(0o755)
+            result = self.command(
+                "nvalchemi-export", "mace", "a b", "", "*", NVALCHEMI_EXPORT_PYTHON=str(own)
+            )
+            printed = self.command(
+                "nvalchemi-export-mace", "--print-python", NVALCHEMI_EXPORT_PYTHON=str(own)
+            )
+
+        self.assertRegex(result.stdout, r"^<\S+/export_mace\.py><a b><><\*>$")
+        self.assertEqual(printed.stdout, f"{own}\n")
+
+    def test_python_without_an_environment_says_how_to_get_torch(self):
+        if not (Path(os.environ["NVALCHEMI_ENV_DIR"]) / "bin" / "python3").exists():
+            self.skipTest("the build has no environment")
+        plain = self.command("nvalchemi-python", "-c", "import numpy, matplotlib", **self.empty)
+        torch = self.command("nvalchemi-python", "-c", "import torch", **self.empty)
+
+        self.assertEqual((plain.returncode, plain.stderr), (0, ""))
+        self.assertEqual(torch.returncode, 1)
+        self.assertIn("Run 'nvalchemi-export sevennet --make-environment' once", torch.stderr)
+
+    def test_python_of_the_user_without_torch_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            own = Path(folder) / "own"
+            own.write_text("#!/bin/sh\necho torch\n")
+            own.chmod(0o755)
+            result = self.command(
+                "nvalchemi-python", "-c", "pass", NVALCHEMI_EXPORT_PYTHON=str(own)
+            )
+
+        self.assert_refused(result, f"NVALCHEMI_EXPORT_PYTHON={own} has no torch")
+
+    def test_python_of_the_exporters_has_what_the_pages_say(self):
+        if self.command("nvalchemi-export", "sevennet", "--print-python").returncode != 0:
+            self.skipTest("no export environment: 'bash unittest/run.sh --export' makes one")
+        modules = ["torch", "ase", "sevenn", "numpy", "matplotlib", "nvalchemi_lmp"]
+        if LAMMPS_MODULE.exists():
+            modules.append("lammps")
+        script = f"import importlib.util; print([*map(importlib.util.find_spec, {modules})])"
+        result = self.command("nvalchemi-python", "-c", script)
+
+        self.assertEqual(result.stdout.count("ModuleSpec("), len(modules), result.stdout)
 
 
 if __name__ == "__main__":

@@ -341,7 +341,7 @@ class Refusals(unittest.TestCase):
 
         self.assertEqual(run.returncode, 1)
         self.assertIn("needs the PyPI package torch-dftd==0.5.3", run.stderr)
-        self.assertIn("'bash potentials/exporters/make_environment.sh d3' makes one", run.stderr)
+        self.assertIn("'nvalchemi-export d3 --make-environment' makes one", run.stderr)
 
 
 if __name__ == "__main__":

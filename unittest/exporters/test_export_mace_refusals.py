@@ -165,7 +165,7 @@ class Environment(unittest.TestCase):
 
         self.assertEqual(run.returncode, 1)
         self.assertIn("needs the PyPI package mace-torch==0.3.16", run.stderr)
-        self.assertIn("'bash potentials/exporters/make_environment.sh mace' makes one", run.stderr)
+        self.assertIn("'nvalchemi-export mace --make-environment' makes one", run.stderr)
 
 
 if __name__ == "__main__":

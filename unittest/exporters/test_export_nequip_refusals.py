@@ -141,7 +141,7 @@ class Environment(unittest.TestCase):
 
             self.assertEqual(run.returncode, 1)
             self.assertIn("needs the PyPI packages nequip==0.19.1 and nequip-allegro", run.stderr)
-            self.assertIn("exporters/make_environment.sh nequip' makes one", run.stderr)
+            self.assertIn("'nvalchemi-export nequip --make-environment' makes one", run.stderr)
 
 
 if __name__ == "__main__":

@@ -200,7 +200,7 @@ class Refusals(unittest.TestCase):
 
         self.assertEqual(run.returncode, 1)
         self.assertIn("needs the PyPI package orb-models==0.5.5", run.stderr)
-        self.assertIn("exporters/make_environment.sh orb' makes one", run.stderr)
+        self.assertIn("'nvalchemi-export orb --make-environment' makes one", run.stderr)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Fit the potential of behler_parrinello.py to an ionic pair potential for NaCl and export it.
 
-    python3 export_behler_parrinello.py
+    nvalchemi-python export_behler_parrinello.py
 
 The fit starts from a fixed seed and is there so that molecular dynamics with the archive behaves;
 its accuracy is of no interest.
@@ -25,7 +25,7 @@ try:
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs torch and numpy in the Python "
-        "environment that runs it"
+        "that runs it: take nvalchemi-python (doc/exporting.rst)"
     ) from missing
 
 

@@ -4,7 +4,7 @@
 SPEC_AIMNET2_HALO. The weights start from a fixed seed; what the network says of a crystal is of no
 interest, only that it says the same on any number of ranks.
 
-    python3 export_charge_equilibration.py
+    nvalchemi-python export_charge_equilibration.py
 """
 
 import json
@@ -24,7 +24,7 @@ try:
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs torch and numpy in the Python "
-        "environment that runs it"
+        "that runs it: take nvalchemi-python (doc/exporting.rst)"
     ) from missing
 
 SPECIES = ("Na", "Cl")

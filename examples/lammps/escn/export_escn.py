@@ -3,7 +3,7 @@
 """Export the network of escn.py with random weights, the preset SPEC_UMA_REFRESH_HALO and the two
 operators that it calls.
 
-    python3 export_escn.py --ops ../../../build/lib/libescn_edges.so
+    nvalchemi-python export_escn.py --ops ../../../build/lib/libescn_edges.so
 
 The weights start from a fixed seed; what the network says of a crystal is of no interest, only that
 it says the same on any number of ranks.
@@ -26,7 +26,7 @@ try:
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs torch and numpy in the Python "
-        "environment that runs it"
+        "that runs it: take nvalchemi-python (doc/exporting.rst)"
     ) from missing
 
 LIBRARY = "libescn_edges.so"

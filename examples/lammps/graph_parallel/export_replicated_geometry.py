@@ -3,7 +3,7 @@
 """Export the example network as a function of positions, with policy graph_parallel and
 gp_replicate_geometry: every rank has the positions of all atoms.
 
-    python3 export_replicated_geometry.py
+    nvalchemi-python export_replicated_geometry.py
 
 The weights are those of examples/lammps/minimal: both archives give the same energies and forces.
 """
@@ -24,7 +24,7 @@ try:
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs torch and numpy in the Python "
-        "environment that runs it"
+        "that runs it: take nvalchemi-python (doc/exporting.rst)"
     ) from missing
 
 MINIMAL = ROOT / "examples" / "lammps" / "minimal" / "example_network.pt"

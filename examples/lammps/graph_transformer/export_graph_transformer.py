@@ -3,7 +3,7 @@
 """Fit the graph transformer of graph_transformer.py to an ionic pair potential for NaCl and export
 it, with the distribution spec that lies beside this file.
 
-    python3 export_graph_transformer.py --ops ../../../build/lib/libfused_message.so
+    nvalchemi-python export_graph_transformer.py --ops ../../../build/lib/libfused_message.so
 
 The fit starts from a fixed seed and is there so that molecular dynamics with the archive behaves;
 its accuracy is of no interest.
@@ -27,7 +27,7 @@ try:
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs torch and numpy in the Python "
-        "environment that runs it"
+        "that runs it: take nvalchemi-python (doc/exporting.rst)"
     ) from missing
 
 LIBRARY = "libfused_message.so"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Export the network of magnet.py, whose card names two inputs: moments of atoms and a field.
 
-    python3 export_magnet.py
+    nvalchemi-python export_magnet.py
 
 Its weights are random, from a fixed seed, and small beside a Morse potential for nickel, so that a
 crystal is stable; what the network says of magnetism is of no interest.
@@ -24,7 +24,7 @@ try:
 except ImportError as missing:
     raise SystemExit(
         f"error: {missing}; this exporter needs torch and numpy in the Python "
-        "environment that runs it"
+        "that runs it: take nvalchemi-python (doc/exporting.rst)"
     ) from missing
 
 SPECIES = ("Ni",)

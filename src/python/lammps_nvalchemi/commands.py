@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The package's commands: compiled tools, and exporters that run in this Python."""
+"""The package's commands: compiled tools, and exporters."""
 
 import os
 import sys
@@ -8,8 +8,8 @@ from pathlib import Path
 from . import __version__, prefix
 
 
-def _run_tool(name):
-    os.execv(prefix() / "bin" / name, [name, *sys.argv[1:]])
+def _run_tool(name, *before):
+    os.execv(prefix() / "bin" / name, [name, *before, *sys.argv[1:]])
 
 
 def evaluate():
@@ -28,37 +28,17 @@ def compose():
     _run_tool("nvalchemi-compose")
 
 
-def _exporters():
-    """{family: script} of what this package can export."""
-    folder = prefix() / "share" / "nvalchemi" / "exporters"
-    scripts = sorted(folder.glob("export_*.py"))
-    return {script.stem.removeprefix("export_").replace("_", "-"): script for script in scripts}
-
-
-def _run_exporter(family, arguments):
-    if arguments[:1] == ["--version"]:  # whatever packages there are
-        print(f"nvalchemi-export-{family} {__version__}")
-        return
-    os.execv(sys.executable, [sys.executable, str(_exporters()[family]), *arguments])
+def _run_exporter(*arguments):
+    """It runs in this Python if that has what the family needs."""
+    os.environ["NVALCHEMI_WHEEL_PYTHON"] = sys.executable
+    _run_tool("nvalchemi-export", *arguments)
 
 
 def export_family():
     """nvalchemi-export-FAMILY: the family is in the command's own name."""
-    _run_exporter(Path(sys.argv[0]).stem.removeprefix("nvalchemi-export-"), sys.argv[1:])
+    _run_exporter(Path(sys.argv[0]).stem.removeprefix("nvalchemi-export-"))
 
 
 def export():
     """nvalchemi-export FAMILY [arguments of that exporter]"""
-    families = ", ".join(_exporters())
-    usage = f"usage: nvalchemi-export FAMILY [...], where FAMILY is one of: {families}"
-    arguments = sys.argv[1:]
-    if arguments[:1] == ["--version"]:
-        print(f"nvalchemi-export {__version__}")
-        return
-    if arguments[:1] in (["-h"], ["--help"]):
-        print(f"{usage}\nnvalchemi-export FAMILY --help tells the rest")
-        return
-    if not arguments or arguments[0] not in _exporters():
-        got = f"'{arguments[0]}'" if arguments else "no family"
-        sys.exit(f"error: nvalchemi-export: got {got}, expected one of: {families}")
-    _run_exporter(arguments[0], arguments[1:])
+    _run_exporter()
