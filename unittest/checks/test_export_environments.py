@@ -24,7 +24,7 @@ class ExportEnvironments(SetupScripts):
         super().setUp()
         self.complete_system()
         self.cache.mkdir()
-        for name in ("cp", "paste", "tr", "uniq"):
+        for name in {"cp", "paste", "tr", "uniq"} - {path.name for path in self.bin.iterdir()}:
             (self.bin / name).symlink_to(shutil.which(name))
         self.program("python3", self.PYTHON)
 
