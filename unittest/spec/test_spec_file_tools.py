@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The spec files are what their tables give, and the tables keep the rules of their folders."""
+"""The programs around the spec files: the files are what the tables give, the tables keep the rules
+of their folders, and files from elsewhere are tested where they are named.
+"""
 
 import json
-import shutil
+import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -14,6 +17,20 @@ sys.path.insert(0, str(FILES))
 
 import make_files  # noqa: E402  (found by the line above)
 from layout import LOADS  # noqa: E402
+
+HANDED = FILES.with_name("with_handed_spec_files.py")
+
+
+def run(*command, **variables):
+    """Exit status and output, both streams together, of a Python program."""
+    done = subprocess.run(
+        [sys.executable, *map(str, command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **variables},
+    )
+    return done.returncode, done.stdout.strip()
 
 
 def words_of_schema(node):
@@ -31,8 +48,9 @@ class Committed(unittest.TestCase):
         self.assertEqual(list(make_files.differences(FILES)), [])
 
     def test_each_difference_is_named(self):
-        folder = Path(self.enterContext(tempfile.TemporaryDirectory())) / "files"
-        shutil.copytree(FILES, folder)
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        make_files.write(folder)
+        self.assertEqual(list(make_files.differences(folder)), [])
         (folder / "released" / "policy_halo.json").write_text("{}")
         (folder / "early" / "smallest.json").unlink()
         (folder / "doubtful" / "of_my_own.json").write_text("{}")
@@ -47,6 +65,16 @@ class Committed(unittest.TestCase):
                 "verdicts.json: got other bytes than the tables give (run make_files.py)",
             ],
         )
+
+    def test_check_writes_nothing_and_says_how_many_there_are(self):
+        status, output = run(FILES / "make_files.py", "--check")
+        self.assertEqual(
+            (status, output), (0, f"{len(make_files.contents())} files, 0 differences")
+        )
+
+    def test_another_word_is_refused(self):
+        status, output = run(FILES / "make_files.py", "here")
+        self.assertEqual((status, output), (2, "got 'here', expected nothing or --check"))
 
 
 class Tables(unittest.TestCase):
@@ -92,6 +120,34 @@ class Tables(unittest.TestCase):
         presets = {path.name for path in (REPOSITORY / "spec" / "presets").glob("*.json")}
         told = {path.name.removeprefix("preset_") for path in FILES.glob("released/preset_*")}
         self.assertEqual(told, presets)
+
+
+class HandedFiles(unittest.TestCase):
+    """A command that runs with spec files from elsewhere."""
+
+    def run_with(self, fixtures, code):
+        return run(HANDED, sys.executable, "-c", code, NVALCHEMI_FIXTURES=fixtures)
+
+    def test_are_skipped_where_they_are_not_named(self):
+        status, output = self.run_with("", "raise SystemExit(1)")
+        self.assertEqual(status, 77)
+        self.assertEqual(
+            output, "SKIPPED: no files from elsewhere; NVALCHEMI_FIXTURES=FOLDER names their folder"
+        )
+
+    def test_are_refused_where_there_are_none(self):
+        status, output = self.run_with("/no/such/folder", "raise SystemExit(0)")
+        self.assertEqual(status, 1)
+        self.assertEqual(
+            output,
+            "NVALCHEMI_FIXTURES: got /no/such/folder, which has no specs/, expected one that has",
+        )
+
+    def test_are_named_to_the_command_whose_status_counts(self):
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (folder / "specs").mkdir()
+        code = "import os; print(os.environ['NVALCHEMI_SPEC_FILES']); raise SystemExit(3)"
+        self.assertEqual(self.run_with(str(folder), code), (3, str(folder / "specs")))
 
 
 if __name__ == "__main__":
