@@ -20,6 +20,7 @@ from installed_tree import (
     STYLE,
     energy,
     install,
+    python_that_prints,
     run,
     run_lammps,
     scratch,
@@ -150,9 +151,28 @@ class InstalledTree(unittest.TestCase):
     def test_exporter_passes_its_arguments_on(self):
         finished = run(
             [self.prefix / "bin" / "nvalchemi-export", "example-network", "--dtype", "float32"],
-            NVALCHEMI_EXPORT_PYTHON="echo",
+            NVALCHEMI_EXPORT_PYTHON=python_that_prints(self.root / "own"),
         )
         self.assertRegex(finished.stdout, r"exporters/export_example_network\.py --dtype float32\n")
+
+    def test_exporter_without_an_environment_names_the_command_that_makes_it(self):
+        for command in (["nvalchemi-export", "example-network"], ["nvalchemi-python"]):
+            finished = run(
+                [self.prefix / "bin" / command[0], *command[1:]],
+                NVALCHEMI_CACHE=str(self.root / "no-cache"),
+            )
+            self.assertEqual(finished.returncode, 1, finished.stdout)
+            self.assertIn("nvalchemi-export example-network --make-environment\n", finished.stdout)
+
+    def test_exporter_of_an_operator_finds_all_that_it_needs(self):
+        export = self.prefix / "bin" / "nvalchemi-export"
+        if run([export, "pair", "--print-python"]).returncode != 0:
+            self.skipTest("no export environment: 'bash unittest/run.sh' makes one")
+        archive = self.root / "argon.pt"
+        words = ["lj", "--pair", "Ar", "Ar", "0.0104", "3.4", "--cutoff", "8.5"]
+        finished = run([export, "pair", *words, "--output", archive], folder=self.root)
+        self.assertEqual(finished.returncode, 0, finished.stdout)
+        self.assertTrue(archive.exists())
 
     @unittest.skipUnless(LAMMPS, "no lmp")
     def test_refuses_another_libtorch_with_the_command(self):

@@ -26,6 +26,7 @@ from installed_tree import (
     link_environment,
     packages_of_environment,
     python_command,
+    python_that_prints,
     run,
     run_lammps,
     scratch,
@@ -176,18 +177,20 @@ class Wheel(unittest.TestCase):
         )
         self.assertEqual(finished.stdout, "True\n")
 
-    def export(self, *arguments):
+    def export(self, *arguments, name="nvalchemi-export", **changes):
+        function = "export" if name == "nvalchemi-export" else "export_family"
         return self.run_here(
             python_command(
-                f"import sys; sys.argv[1:] = {list(arguments)}\n"
-                "from lammps_nvalchemi.commands import export; export()"
-            )
+                f"import sys; sys.argv = {[name, *arguments]}\n"
+                f"from lammps_nvalchemi.commands import {function}; {function}()"
+            ),
+            **changes,
         )
 
     def test_export_names_the_families(self):
-        families = ", ".join(exporter_families())
+        families = " ".join(exporter_families())
         self.assertIn(f"FAMILY is one of: {families}", self.export("--help").stdout)
-        for arguments, got in (([], "no family"), (["other"], "'other'")):
+        for arguments, got in (([], "''"), (["other"], "'other'")):
             finished = self.export(*arguments)
             self.assertEqual(finished.returncode, 1)
             self.assertIn(
@@ -202,9 +205,20 @@ class Wheel(unittest.TestCase):
         )
 
     def test_export_starts_the_exporter(self):
-        finished = self.export("sevennet", "--help")  # this environment lacks what it needs
-        expected = "usage: nvalchemi-export-sevennet|error: .* this exporter needs"
-        self.assertRegex(finished.stdout, expected)
+        own = python_that_prints(self.root / "own")
+        for name, words in (
+            ("nvalchemi-export", ["mace", "--dtype", "float32"]),
+            ("nvalchemi-export-mace", ["--dtype", "float32"]),
+        ):
+            finished = self.export(*words, name=name, NVALCHEMI_EXPORT_PYTHON=own)
+            self.assertRegex(finished.stdout, r"exporters/export_mace\.py --dtype float32\n")
+
+    def test_export_without_the_packages_says_what_to_do(self):
+        finished = self.export("mace", NVALCHEMI_CACHE=str(self.root / "no-cache"))
+
+        self.assertEqual(finished.returncode, 1)
+        self.assertIn(f"{sys.executable} -m pip install mace-torch==", finished.stdout)
+        self.assertIn("nvalchemi-export mace --make-environment\n", finished.stdout)
 
 
 if __name__ == "__main__":
