@@ -202,7 +202,10 @@ class Scripts(SetupScripts):
             (["examples/lammps/demo.sh"], "util-linux g++ python3-venv"),
             (["unittest/run.sh"], "util-linux g++ python3-venv"),
             (["doc/build.sh"], "util-linux python3-venv"),
-            (["cmake/setup/export_python.sh", "mace", "--make-environment"], "util-linux python3-venv"),
+            (
+                ["cmake/setup/export_python.sh", "mace", "--make-environment"],
+                "util-linux python3-venv",
+            ),
         ):
             result = self.run_command(*words)
             self.assertEqual(result.returncode, 1)

@@ -42,8 +42,20 @@ class Model:
     name: str
     archive: str
     cutoff: float
-    exchanges: int
+    exchanges: int  # of halo rows each way in a step, None where the card does not say
     folder: str | None
+
+    @property
+    def turns(self):
+        """Whether numbers turn with the structure: ORB is not invariant under rotations."""
+        return not self.name.startswith("orb")
+
+    @property
+    def case_bars(self):
+        """How close numbers come to the package's. The stress of a model that is not invariant has
+        an antisymmetric part, which the package leaves out and LAMMPS cannot: see test_export_orb.
+        """
+        return {name: bar for name, bar in CASE_BARS.items() if self.turns or name != "dS"}
 
     def case(self, crystal):
         """(structure, reference or None) of a crystal."""
@@ -83,7 +95,8 @@ def models(*names):
     result = []
     for name in names or found:
         card = json.loads(found[name].with_suffix(".card.json").read_text())
-        exchanges = card.get("expected_exchanges")
+        # the card of ORB counts sums over the system too
+        exchanges = None if card["family"] == "orb" else card.get("expected_exchanges")
         folder = str(found[name].parent)
         result.append(Model(name, str(found[name]), card["cutoff"], exchanges, folder))
     return result
@@ -173,12 +186,10 @@ class LammpsTest(unittest.TestCase):
             )
 
     def assert_within(self, found, expected, volume, bars, note=""):
-        for name, difference in differences(found, expected, volume).items():
-            self.assertLessEqual(
-                difference,
-                bars[name],
-                f"{name} {note}: got {difference:.3e}, expected at most {bars[name]:.3e}",
-            )
+        found = differences(found, expected, volume)
+        for name, bar in bars.items():
+            text = f"{name} {note}: got {found[name]:.3e}, expected at most {bar:.3e}"
+            self.assertLessEqual(found[name], bar, text)
 
     def assert_close(self, found, expected, relative=RELATIVE_BAR, note=""):
         """Arrays equal within `relative` of the largest absolute expected value."""

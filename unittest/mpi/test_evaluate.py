@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from comparison import evaluate_alone
-from suite import CASE_BARS, CRYSTALS, LammpsTest, main, model, models
+from suite import CRYSTALS, LammpsTest, main, model, models
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "lammps"
 NETWORK = EXAMPLES / "minimal" / "example_network.pt"
@@ -53,7 +53,7 @@ class Evaluate(LammpsTest):
                     self.skipTest("needs cases with numbers")
                 found = evaluate_alone(self.installation, structure, archive.settings())
                 with self.subTest(model=archive.name, crystal=crystal):
-                    self.assert_within(found, reference, structure.volume, CASE_BARS)
+                    self.assert_within(found, reference, structure.volume, archive.case_bars)
 
     def test_refuses_a_card_that_does_not_fit_the_archive(self):
         card = read_card(NETWORK)

@@ -3,7 +3,7 @@
 and the numbers that its package computed; each rank makes the exchanges that the card states."""
 
 from structure import random_rotation
-from suite import CASE_BARS, CRYSTALS, LONG, LammpsTest, case_in_lammps_frame, main, models
+from suite import CRYSTALS, LONG, LammpsTest, case_in_lammps_frame, main, models
 
 RANKS = (1, 2, 3, 4)
 TURNED = RANKS if LONG else (2, 3)
@@ -18,7 +18,8 @@ class Parity(LammpsTest):
             reference = reference and reference.rotated(rotation)
         structure = structure.reordered(axes)
         alone = self.alone(structure, model.settings())
-        expected = reference and case_in_lammps_frame(structure, reference)
+        known = reference and (model.turns or seed is None)
+        expected = case_in_lammps_frame(structure, reference) if known else None
         for count in ranks:
             with self.subTest(ranks=count):
                 found = self.decomposed(structure, model.settings(ranks=count))
@@ -28,12 +29,11 @@ class Parity(LammpsTest):
                         found.reference,
                         expected,
                         structure.volume,
-                        CASE_BARS,
+                        model.case_bars,
                         note="against the case",
                     )
-                self.assertEqual(
-                    found.exchanges, {"forward": model.exchanges, "backward": model.exchanges}
-                )
+                count = found.exchanges["forward"] if model.exchanges is None else model.exchanges
+                self.assertEqual(found.exchanges, {"forward": count, "backward": count})
 
     def check_all(self, ranks, **options):
         for model in models():
