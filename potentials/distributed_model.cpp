@@ -132,13 +132,7 @@ std::string reason_of(const std::string& text) {
     if (text.find("TorchScript") == std::string::npos) return text;
     const auto end = text.find_last_not_of(" \n") + 1;
     const auto start = text.find_last_of('\n', end - 1) + 1;
-    auto reason = text.substr(start, end - start);
-    const auto file = text.rfind("File \""), line = text.find("\", line ", file);
-    if (file == std::string::npos || line == std::string::npos) return reason;
-    const auto number = line + std::string("\", line ").size();
-    const auto name = file + std::string("File \"").size();
-    return reason + " (" + text.substr(name, line - name) + ":" +
-           text.substr(number, text.find_first_not_of("0123456789", number) - number) + ")";
+    return text.substr(start, end - start);
 }
 
 /// The archive's own forward.
