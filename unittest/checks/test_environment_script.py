@@ -44,6 +44,13 @@ class EnvironmentScript(unittest.TestCase):
 
         self.assertEqual(result.stdout.strip(), f"{BUILD}/lib:/own/plugins")
 
+    def test_threads_sleep_while_they_wait_unless_the_user_says_otherwise(self):
+        told = by_hand("lmp -h", OMP_DISPLAY_ENV="verbose").stderr
+        self.assertIn("GOMP_SPINCOUNT = '0'", told)
+
+        told = by_hand("lmp -h", OMP_DISPLAY_ENV="verbose", OMP_WAIT_POLICY="active").stderr
+        self.assertIn("OMP_WAIT_POLICY = 'ACTIVE'", told)
+
     def test_exporter_without_an_environment_says_how_to_get_one(self):
         for script, variable, command in (
             ("export_python.sh", "NVALCHEMI_EXPORT_PYTHON", "bash unittest/run.sh --export"),

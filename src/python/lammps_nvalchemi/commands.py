@@ -5,10 +5,11 @@ import os
 import sys
 from pathlib import Path
 
-from . import prefix
+from . import let_threads_sleep, prefix
 
 
 def _run_tool(name):
+    let_threads_sleep()
     os.execv(prefix() / "bin" / name, [name, *sys.argv[1:]])
 
 
@@ -36,6 +37,7 @@ def _exporters():
 
 
 def _run_exporter(family, arguments):
+    let_threads_sleep()
     os.execv(sys.executable, [sys.executable, str(_exporters()[family]), *arguments])
 
 
