@@ -15,7 +15,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr const char* kName = "ewald_real_energies";
+constexpr const char* kRealEnergies = "ewald_real_energies";
 
 /// By torch's operators, which can be differentiated again.
 at::Tensor composed(const at::Tensor& edge_vectors, const at::Tensor& edge_index,
@@ -32,9 +32,9 @@ template <typename Work>
 auto with_formula(const at::Tensor& edge_vectors, const at::Tensor& edge_index,
                   const at::Tensor& charges, double alpha, const Work& work) {
     const c10::OptionalDeviceGuard device(edge_vectors.device());
-    const auto edges = contiguous_edges(kName, edge_vectors, edge_index, charges.size(0));
-    const auto row = contiguous_like(kName, "charges", charges, edge_vectors);
-    return AT_DISPATCH_FLOATING_TYPES(row.scalar_type(), kName, [&] {
+    const auto edges = contiguous_edges(kRealEnergies, edge_vectors, edge_index, charges.size(0));
+    const auto row = contiguous_like(kRealEnergies, "charges", charges, edge_vectors);
+    return AT_DISPATCH_FLOATING_TYPES(row.scalar_type(), kRealEnergies, [&] {
         return work(edges, edge_formulas::ScreenedCharges<scalar_t>{row.const_data_ptr<scalar_t>(),
                                                                     static_cast<scalar_t>(alpha)});
     });
@@ -90,13 +90,13 @@ class RealEnergies : public torch::autograd::Function<RealEnergies> {
 
 at::Tensor ewald_real_energies(const at::Tensor& edge_vectors, const at::Tensor& edge_index,
                                const at::Tensor& charges, double alpha) {
-    TORCH_CHECK(edge_vectors.dim() == 2 && edge_vectors.size(1) == 3, kName,
+    TORCH_CHECK(edge_vectors.dim() == 2 && edge_vectors.size(1) == 3, kRealEnergies,
                 ": got edge_vectors of shape ", edge_vectors.sizes(), ", expected (edges, 3)");
     TORCH_CHECK(edge_index.dim() == 2 && edge_index.size(0) == 2 &&
                     edge_index.size(1) == edge_vectors.size(0),
-                kName, ": got edge_index of shape ", edge_index.sizes(), ", expected (2, ",
+                kRealEnergies, ": got edge_index of shape ", edge_index.sizes(), ", expected (2, ",
                 edge_vectors.size(0), ")");
-    TORCH_CHECK(charges.dim() == 1, kName, ": got charges of shape ", charges.sizes(),
+    TORCH_CHECK(charges.dim() == 1, kRealEnergies, ": got charges of shape ", charges.sizes(),
                 ", expected (rows)");
     const auto dtype = edge_vectors.scalar_type();
     const bool fused = (edge_vectors.is_cpu() || edge_vectors.is_cuda()) &&

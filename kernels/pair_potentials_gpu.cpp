@@ -11,7 +11,7 @@ namespace nvalchemi {
 
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kPairThreads = 128;
 constexpr std::int64_t kMostBlocks = 2048;  // of pair_rows: each has a part of the virial
 
 const GpuProgram& program_of(PairForm form, const at::Tensor& vectors) {
@@ -20,7 +20,7 @@ const GpuProgram& program_of(PairForm form, const at::Tensor& vectors) {
                         [&](const char* scalar) { return pair_sums_source(form, scalar); });
 }
 
-std::int64_t blocks_for(std::int64_t threads) { return (threads + kThreads - 1) / kThreads; }
+std::int64_t blocks_for(std::int64_t threads) { return (threads + kPairThreads - 1) / kPairThreads; }
 
 }  // namespace
 
@@ -45,12 +45,12 @@ PairSums pair_sums_on_gpu(PairForm form, const at::Tensor& edge_vectors,
     const auto* numbers = table.const_data_ptr();
     auto *range = ranges.data_ptr(), *flag = unsorted.data_ptr(), *energy = energies.data_ptr();
     auto *force = forces.data_ptr(), *virial = virials.data_ptr();
-    program.launch("find_rows", blocks_for(edges + 1), kThreads,
+    program.launch("find_rows", blocks_for(edges + 1), kPairThreads,
                    {&edges, &receivers, &range, &flag});
-    program.launch("pair_rows", blocks, kThreads,
+    program.launch("pair_rows", blocks, kPairThreads,
                    {&rows, &kinds, &vectors, &senders, &kind, &numbers, &range, &flag, &energy,
                     &force, &virial});
-    program.launch("pair_edges", std::min(blocks, blocks_for(edges)), kThreads,
+    program.launch("pair_edges", std::min(blocks, blocks_for(edges)), kPairThreads,
                    {&edges, &kinds, &vectors, &receivers, &senders, &kind, &numbers, &flag, &energy,
                     &force, &virial});
     return {energies, forces, virials.sum(0).to(edge_vectors.scalar_type())};

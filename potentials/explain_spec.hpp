@@ -10,6 +10,9 @@
 
 namespace nvalchemi {
 
+/// What messages on places in a spec begin with.
+constexpr const char* SPEC_DOCUMENT = "distribution spec";
+
 /// What each adapter of `spec` does, as far as that is known without a model: `places` are empty.
 /// Operators are looked up among those that are registered in this process.
 std::vector<AdapterUse> explain_adapters(const MLIPSpec& spec);

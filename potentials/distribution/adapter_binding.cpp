@@ -11,8 +11,6 @@ namespace nvalchemi {
 
 namespace {
 
-constexpr const char* DOCUMENT = "distribution spec";
-
 std::string pointer_of(std::size_t index) { return "/core/custom_ops/" + std::to_string(index); }
 
 /// Names of the registered operators of a namespace, for a message.
@@ -31,7 +29,7 @@ std::string operators_of_namespace(const std::string& op) {
 const c10::FunctionSchema& schema_of(const OpAdapter& adapter, std::size_t index) {
     const auto handle = c10::Dispatcher::singleton().findSchema({adapter.op, ""});
     if (handle) return handle->schema();
-    throw SpecError(DOCUMENT, pointer_of(index) + "/op",
+    throw SpecError(SPEC_DOCUMENT, pointer_of(index) + "/op",
                     "got operator " + in_quotes(adapter.op) +
                         ", expected one that is registered (load the library that registers it: "
                         "name it in the card's \"ops\" or with the keyword ops of pair_style; " +
@@ -41,7 +39,7 @@ const c10::FunctionSchema& schema_of(const OpAdapter& adapter, std::size_t index
 void check_position(const std::string& pointer, int position, std::size_t count,
                     const std::string& what, const c10::FunctionSchema& schema) {
     if (position < static_cast<int>(count)) return;
-    throw SpecError(DOCUMENT, pointer,
+    throw SpecError(SPEC_DOCUMENT, pointer,
                     "got position " + std::to_string(position) + ", expected one of the " +
                         std::to_string(count) + " " + what + " of " + toString(schema) +
                         " (count them from 0)");

@@ -9,9 +9,9 @@ namespace nvalchemi {
 
 namespace {
 
-using Values = std::vector<c10::IValue>;
+using SlotValues = std::vector<c10::IValue>;
 
-c10::IValue read(const Operand& operand, const Values& values) {
+c10::IValue read(const Operand& operand, const SlotValues& values) {
     if (operand.is_list) {
         c10::impl::GenericList list(operand.item_type);
         list.reserve(operand.items.size());
@@ -21,7 +21,7 @@ c10::IValue read(const Operand& operand, const Values& values) {
     return operand.slot == NO_SLOT ? operand.constant : values[operand.slot];
 }
 
-void store(const Instruction& instruction, torch::jit::Stack& stack, Values& values) {
+void store(const Instruction& instruction, torch::jit::Stack& stack, SlotValues& values) {
     if (instruction.unpacks_list) {
         const auto list = torch::jit::pop(stack).toList();
         if (list.size() != instruction.outputs.size())
@@ -35,7 +35,7 @@ void store(const Instruction& instruction, torch::jit::Stack& stack, Values& val
         values[instruction.outputs[k]] = torch::jit::pop(stack);
 }
 
-void execute(const Instruction& instruction, torch::jit::Stack& stack, Values& values) {
+void execute(const Instruction& instruction, torch::jit::Stack& stack, SlotValues& values) {
     stack.clear();
     for (const auto& input : instruction.inputs) stack.push_back(read(input, values));
     try {
@@ -50,7 +50,7 @@ void execute(const Instruction& instruction, torch::jit::Stack& stack, Values& v
     store(instruction, stack, values);
 }
 
-void release(const Instruction& instruction, Values& values) {
+void release(const Instruction& instruction, SlotValues& values) {
     for (const auto slot : instruction.releases) values[slot] = c10::IValue();
 }
 
@@ -97,7 +97,7 @@ void FlatProgram::compute_releases() {
 std::vector<c10::IValue> FlatProgram::start(const std::vector<c10::IValue>& arguments,
                                             std::int64_t n_owned,
                                             const torch::Tensor& token) const {
-    Values values(static_cast<std::size_t>(slot_count));
+    SlotValues values(static_cast<std::size_t>(slot_count));
     for (std::size_t k = 0; k < inputs.size(); ++k) values[inputs[k]] = arguments[k];
     values[owned_count] = n_owned;
     values[token_in] = token;

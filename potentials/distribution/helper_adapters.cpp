@@ -14,7 +14,6 @@ namespace {
 
 using Action = BuiltinReplacement::Action;
 
-constexpr const char* DOCUMENT = "distribution spec";
 constexpr const char* ARCHIVE = "archive:";
 
 /// "package.module.name" of "__torch__.package.___torch_mangle_3.module.name".
@@ -61,7 +60,7 @@ Replacement resolve(const std::string& pointer, const std::string* name,
     if (name == nullptr) return result;
     if (const auto* builtin = find_builtin_replacement(*name)) {
         if (builtin->action == Action::GraphParallel && policy != PolicyKind::GraphParallel)
-            throw SpecError(DOCUMENT, pointer,
+            throw SpecError(SPEC_DOCUMENT, pointer,
                             "got replacement " + in_quotes(*name) +
                                 ", expected one for halo storage (" + builtin->reason +
                                 ", which belongs to policy \"graph_parallel\"; remove this "
@@ -75,7 +74,7 @@ Replacement resolve(const std::string& pointer, const std::string* name,
                                 ? find_method(module, name->substr(8), result)
                                 : find_function(module, dotted, result);
     if (in_archive) return result;
-    throw SpecError(DOCUMENT, pointer,
+    throw SpecError(SPEC_DOCUMENT, pointer,
                     "got replacement " + in_quotes(*name) +
                         ", expected a built-in one or one that the archive carries (write "
                         "\"archive:submodule.method\" for a method of the archive, or one of " +
@@ -156,7 +155,7 @@ void HelperAdapters::require_matches() const {
     for (std::size_t k = 0; k < targets_.size(); ++k) {
         if (!uses_[k].places.empty()) continue;
         const auto near = near_names(targets_[k], seen_);
-        throw SpecError(DOCUMENT, uses_[k].pointer,
+        throw SpecError(SPEC_DOCUMENT, uses_[k].pointer,
                         "got an adapter of " + in_quotes(targets_[k]) +
                             ", expected a function or method that the model calls (" +
                             (near.empty() ? "it calls none: the archive was inlined or frozen "

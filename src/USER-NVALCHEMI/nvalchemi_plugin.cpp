@@ -11,6 +11,7 @@
 #include "host_facts.h"
 #include "lammps_plugin_abi.h"
 #include "torch_facts.h"
+#include "waiting_threads.h"
 
 #include <cstdio>
 #include <dlfcn.h>
@@ -246,6 +247,8 @@ extern "C" __attribute__((visibility("default"))) void lammpsplugin_init(void *l
   const fs::path plugin = own_path();
   const Build build = prefer_loaded_copy(lmp, choose_build(lmp, plugin));
   check_torch(lmp, plugin, build.stamp);
+
+  nvalchemi::let_threads_sleep();
 
   // never unmapped: LibTorch cannot be unloaded, and "plugin unload" closes only this file
 

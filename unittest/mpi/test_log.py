@@ -2,8 +2,10 @@
 """What the style writes to log and screen: publications, and as much as keyword verbose says."""
 
 import json
+import os
 import re
 from pathlib import Path
+from unittest import mock
 
 import scripted
 from suite import LammpsTest, main, scripted_model
@@ -33,6 +35,24 @@ class Log(LammpsTest):
         log = self.log(card={**card, "family": "sevennet"}, arguments=("-cite", "both"))
 
         self.assertIn("SevenNet potential: https://doi.org/10.1021/acs.jctc.4c00190", log)
+
+    def test_says_how_many_threads_the_model_uses_and_how_they_wait(self):
+        spin = "threads that wait keep their cores busy"
+        one, two = (self.log(f"threads {threads}") for threads in (1, 2))
+
+        self.assertRegex(one, r"\n  device \S.*, 1 LibTorch thread per rank\n")
+        self.assertRegex(two, r"\n  device \S.*, 2 LibTorch threads per rank\n")
+        self.assertNotIn(spin, one + two)  # these tests run as after `. build/env.sh`
+
+    def test_plugin_alone_has_threads_sleep_or_says_that_they_spin(self):
+        """It comes in time where LAMMPS brings no OpenMP, whose runtime is the first that tells."""
+        settings = self.model.settings(ranks=1, pair_arguments="threads 2")
+        with mock.patch.dict(os.environ, OMP_DISPLAY_ENV="verbose"):
+            os.environ.pop("OMP_WAIT_POLICY", None)
+            run = self.run_structure(self.structure, settings, ["run 0"])
+        first = re.search(r"GOMP_SPINCOUNT = '(\d+)'", run.output).group(1)
+
+        self.assertEqual("threads that wait keep their cores busy" in run.log, first != "0")
 
     def test_is_silent_where_nothing_is_to_be_cited(self):
         self.assertNotIn("lammps-nvalchemi 0.1.0", self.log(arguments=("-nocite",)))

