@@ -3,6 +3,6 @@
 #include "unittest/counted_tests.hpp"
 
 int main(int argc, char** argv) {
-    nvalchemi::testing::start_tests(argc, argv);
-    return nvalchemi::testing::run_tests();
+    nvalchemi::counted::start_tests(argc, argv);
+    return nvalchemi::counted::run_tests();
 }

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace nvalchemi::testing {
+namespace nvalchemi::counted {
 namespace {
 
 std::atomic<long> assertions = 0;
@@ -53,4 +53,4 @@ int run_tests() {
     return program.skipped_test_count() == program.test_to_run_count() ? kSkipped : 0;
 }
 
-}  // namespace nvalchemi::testing
+}  // namespace nvalchemi::counted

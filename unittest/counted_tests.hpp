@@ -2,7 +2,7 @@
 #ifndef NVALCHEMI_UNITTEST_COUNTED_TESTS_HPP
 #define NVALCHEMI_UNITTEST_COUNTED_TESTS_HPP
 
-namespace nvalchemi::testing {
+namespace nvalchemi::counted {
 
 constexpr int kSkipped = 77;  // the exit status that CTest knows
 
@@ -14,6 +14,6 @@ void start_tests(int& argc, char** argv, bool reports = true);
 /// runs no test. 0 if all passed, kSkipped if all were skipped, else 1.
 int run_tests();
 
-}  // namespace nvalchemi::testing
+}  // namespace nvalchemi::counted
 
 #endif

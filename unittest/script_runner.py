@@ -9,6 +9,8 @@ numpy.testing and torch.testing.
 """
 
 import functools
+import importlib.abc
+import importlib.machinery
 import runpy
 import sys
 import unittest
@@ -27,21 +29,12 @@ class Assertions:
 
     def __init__(self):
         self.count = 0
-        self.wrapped = set()
         self.count_in(unittest.TestCase)
 
     def count_in(self, owner):
         for name in dir(owner):
             if name.startswith("assert") or (owner is unittest.TestCase and name == "fail"):
                 setattr(owner, name, self.counted(getattr(owner, name)))
-        self.wrapped.add(owner)
-
-    def count_in_loaded_modules(self):
-        """A script pays for numpy and torch only if it imports them."""
-        for name in ASSERTING_MODULES:
-            module = sys.modules.get(name)
-            if module and module not in self.wrapped:
-                self.count_in(module)
 
     def counted(self, function):
         @functools.wraps(function)
@@ -56,6 +49,25 @@ ASSERTIONS = Assertions()
 CASES = []
 
 
+class AssertingModules(importlib.abc.MetaPathFinder):
+    """Counts in numpy.testing and torch.testing from the moment when a script imports them."""
+
+    def find_spec(self, name, path, target=None):
+        if name not in ASSERTING_MODULES:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None:
+            return None
+        load = spec.loader.exec_module
+
+        def load_and_count(module):
+            load(module)
+            ASSERTIONS.count_in(module)
+
+        spec.loader.exec_module = load_and_count
+        return spec
+
+
 def name_of(test):
     return test.id().removeprefix("__main__.")
 
@@ -65,7 +77,6 @@ class CaseResult(unittest.TextTestResult):
 
     def startTest(self, test):
         super().startTest(test)
-        ASSERTIONS.count_in_loaded_modules()
         ASSERTIONS.count = 0
         self.open_case(test)
 
@@ -129,6 +140,7 @@ def main():
     script = sys.argv[1]
     sys.argv = sys.argv[1:]
     sys.path[0] = str(Path(script).resolve().parent)
+    sys.meta_path.insert(0, AssertingModules())
     unittest.TextTestRunner.resultclass = CaseResult
     status = run(script)
     if report and CASES:

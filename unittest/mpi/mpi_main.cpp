@@ -11,7 +11,7 @@
 
 namespace {
 
-using nvalchemi::testing::kSkipped;
+using nvalchemi::counted::kSkipped;
 
 class FailuresOfThisRank : public testing::EmptyTestEventListener {
   public:
@@ -34,14 +34,14 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    nvalchemi::testing::start_tests(argc, argv, /*reports=*/rank == 0);
+    nvalchemi::counted::start_tests(argc, argv, /*reports=*/rank == 0);
     auto& listeners = testing::UnitTest::GetInstance()->listeners();
     if (rank != 0) {
         delete listeners.Release(listeners.default_result_printer());
         listeners.Append(new FailuresOfThisRank(rank));
     }
 
-    const int status = nvalchemi::testing::run_tests();
+    const int status = nvalchemi::counted::run_tests();
     int bad[] = {status != 0 && status != kSkipped, status != kSkipped};
     int bad_anywhere[] = {0, 0};
     MPI_Allreduce(bad, bad_anywhere, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

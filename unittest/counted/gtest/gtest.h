@@ -7,12 +7,12 @@
 #pragma GCC system_header  // #include_next is an extension
 #include_next <gtest/gtest.h>
 
-namespace nvalchemi::testing {
+namespace nvalchemi::counted {
 
 /// Called by each assertion that is reached; always 0.
 int count_assertion() noexcept;
 
-}  // namespace nvalchemi::testing
+}  // namespace nvalchemi::counted
 
 // Each EXPECT_ and ASSERT_ begins with this macro; what it was does nothing but stand before an
 // `if`.
@@ -21,7 +21,7 @@ int count_assertion() noexcept;
 #endif
 #undef GTEST_AMBIGUOUS_ELSE_BLOCKER_
 #define GTEST_AMBIGUOUS_ELSE_BLOCKER_                \
-    switch (::nvalchemi::testing::count_assertion()) \
+    switch (::nvalchemi::counted::count_assertion()) \
     case 0:                                          \
     default:
 
