@@ -262,7 +262,28 @@ class Page(PlantedRun):
         self.assertEqual(finished.returncode, 1)
 
 
-class RunScript(unittest.TestCase):
+class RunScript(PlantedRun):
+    def test_fails_if_the_sum_does(self):
+        """The last lines of run.sh itself, after a ctest that finds nothing wrong."""
+        text = (UNITTEST / "run.sh").read_text()
+        end = text[text.index('"${NVALCHEMI_ENV_DIR}/bin/python3" -sE') :]
+        self.plant("silent", "true")
+        self.run_ctest()
+        self.assertEqual(self.ctest.returncode, 0)
+        finished = subprocess.run(
+            ["bash", "-euc", f"ctest_status=0\n{end}"],
+            env={
+                **os.environ,
+                "NVALCHEMI_ENV_DIR": sys.prefix,
+                "NVALCHEMI_REPO": str(UNITTEST.parent),
+                "NVALCHEMI_BUILD_DIR": str(self.build),
+            },
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(finished.stdout.splitlines()[-1], "0 passed, 1 failed")
+        self.assertEqual(finished.returncode, 1)
+
     def test_forgets_the_reports_of_earlier_runs(self):
         """The function of run.sh itself, with a ctest that does nothing."""
         text = (UNITTEST / "run.sh").read_text()
