@@ -3,6 +3,11 @@
 #
 # Labels: the layer (spec, kernels, potentials, mpi, gpu, checks) and, where it applies, `slow` (left out of
 # `run.sh --quick`) or `long` (only in `run.sh --long`). Tests labelled mpi never run beside one another.
+#
+# Every test reports its cases (unittest/test_report.py), or it is no passed one for unittest/summarize.py. Only one
+# with the label `command`, which is neither a GoogleTest program nor a script of unittest, need not: it is one case.
+# CTest's own report knows no labels, so there is a file unittest/commands/NAME for each of these.
+file(REMOVE_RECURSE ${PROJECT_BINARY_DIR}/unittest/commands)
 
 cmake_host_system_information(RESULT nvalchemi_cores QUERY NUMBER_OF_LOGICAL_CORES)
 
@@ -13,9 +18,13 @@ function(nvalchemi_set_test_properties name labels timeout ranks)
     endif()
     set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
     # One thread each: tests run beside one another, and threads that wait for a busy core are slow.
-    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT OMP_NUM_THREADS=1 ${nvalchemi_sanitizer_options})
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT OMP_NUM_THREADS=1 ${nvalchemi_sanitizer_options}
+        NVALCHEMI_TEST_REPORT=${PROJECT_BINARY_DIR}/unittest/reports/${name}.xml)
     if(NVALCHEMI_TEST_MODELS_DIR)
         set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT NVALCHEMI_TEST_MODELS=${NVALCHEMI_TEST_MODELS_DIR})
+    endif()
+    if("command" IN_LIST labels)
+        file(WRITE ${PROJECT_BINARY_DIR}/unittest/commands/${name} "")
     endif()
     if("mpi" IN_LIST labels)
         set_tests_properties(${name} PROPERTIES RESOURCE_LOCK mpi PROCESSORS ${nvalchemi_cores})
@@ -47,25 +56,25 @@ function(nvalchemi_add_test)
     endif()
     set(launcher "")
     if(arg_RANKS)
-        target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBS} GTest::gtest nvalchemi::mpi)
+        target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBS} nvalchemi_counted_tests nvalchemi::mpi)
         set(launcher ${NVALCHEMI_MPIEXEC} -n ${arg_RANKS})
     else()
-        target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBS} GTest::gtest_main)
+        target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBS} nvalchemi_counted_main)
     endif()
     add_test(NAME ${arg_NAME} COMMAND ${launcher} $<TARGET_FILE:${arg_NAME}>)
     nvalchemi_set_test_properties(${arg_NAME} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_RANKS}")
 endfunction()
 
 # nvalchemi_add_script_test(NAME name LABELS label... SCRIPT file [ARGS argument...] [TIMEOUT seconds] [RANKS n]
-#                           [EXPORT [EXPORT_FAMILY name]])
+#                           [PYTHON program | EXPORT [EXPORT_FAMILY name]])
 #
-# Register a Python script, run as after `. env.sh`: exit status 0 passes, 77 is skipped. RANKS says how many
-# ranks it starts itself, at most. With EXPORT it runs in the export environment, and is skipped without one;
-# a family whose package needs an environment of its own is named too.
+# Register a script of Python's unittest (or, labelled `command`, any script), run as after `. env.sh`: exit status 0
+# passes, 77 is skipped. RANKS says how many ranks it starts itself, at most. With EXPORT it runs in the export
+# environment, and is skipped without one; a family whose package needs an environment of its own is named too.
 function(nvalchemi_add_script_test)
-    cmake_parse_arguments(PARSE_ARGV 0 arg "EXPORT" "NAME;SCRIPT;TIMEOUT;RANKS;EXPORT_FAMILY" "LABELS;ARGS")
+    cmake_parse_arguments(PARSE_ARGV 0 arg "EXPORT" "NAME;SCRIPT;TIMEOUT;RANKS;PYTHON;EXPORT_FAMILY" "LABELS;ARGS")
     if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_LABELS OR NOT arg_SCRIPT)
-        message(FATAL_ERROR "nvalchemi_add_script_test: got '${ARGV}', expected NAME, LABELS, SCRIPT and optionally ARGS, TIMEOUT, RANKS, EXPORT")
+        message(FATAL_ERROR "nvalchemi_add_script_test: got '${ARGV}', expected NAME, LABELS, SCRIPT and optionally ARGS, TIMEOUT, RANKS, PYTHON, EXPORT")
     endif()
     cmake_path(ABSOLUTE_PATH arg_SCRIPT BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     if(NOT EXISTS ${arg_SCRIPT})
@@ -74,9 +83,15 @@ function(nvalchemi_add_script_test)
     set(python python3)
     if(arg_EXPORT)
         nvalchemi_export_launcher(python "${arg_EXPORT_FAMILY}")
+    elseif(arg_PYTHON)
+        set(python ${arg_PYTHON})
+    endif()
+    set(runner ${PROJECT_SOURCE_DIR}/unittest/script_runner.py)
+    if("command" IN_LIST arg_LABELS)
+        set(runner "")
     endif()
     add_test(NAME ${arg_NAME}
-        COMMAND sh ${PROJECT_BINARY_DIR}/with_env.sh ${python} ${arg_SCRIPT} ${arg_ARGS})
+        COMMAND sh ${PROJECT_BINARY_DIR}/with_env.sh ${python} ${runner} ${arg_SCRIPT} ${arg_ARGS})
     nvalchemi_set_test_properties(${arg_NAME} "${arg_LABELS}" "${arg_TIMEOUT}" "${arg_RANKS}")
 endfunction()
 

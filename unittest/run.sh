@@ -73,6 +73,7 @@ build_with_tests() {
 
 run_ctest() {
     ctest_status=0
+    rm -rf "${NVALCHEMI_BUILD_DIR}/unittest/reports" # of earlier runs
     ctest --test-dir "${NVALCHEMI_BUILD_DIR}" --parallel "$(nproc)" --output-on-failure --no-tests=error \
         --output-junit "${NVALCHEMI_BUILD_DIR}/tests.xml" "${ctest_arguments[@]}" </dev/null || ctest_status=$?
 }
@@ -96,5 +97,5 @@ nvalchemi_phase "Build" build_with_tests
 note_left_out
 nvalchemi_phase "Tests (${tier})" run_tests
 nvalchemi_print_times
-"${NVALCHEMI_ENV_DIR}/bin/python3" -I "${NVALCHEMI_REPO}/unittest/summarize.py" "${NVALCHEMI_BUILD_DIR}/tests.xml"
+"${NVALCHEMI_ENV_DIR}/bin/python3" -sE "${NVALCHEMI_REPO}/unittest/summarize.py" "${NVALCHEMI_BUILD_DIR}" || ctest_status=1
 exit "${ctest_status}"

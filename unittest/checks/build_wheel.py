@@ -10,6 +10,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TESTS = Path(__file__).parent / "test_wheel.py"
+RUNNER = REPOSITORY / "unittest" / "script_runner.py"
 
 
 def build(folder):
@@ -35,4 +36,4 @@ if __name__ == "__main__":
         wheel = build(folder)
         check_content(wheel)
         environment = {**os.environ, "NVALCHEMI_TEST_WHEEL": str(wheel)}
-        sys.exit(subprocess.run(["python3", TESTS], env=environment).returncode)
+        sys.exit(subprocess.run(["python3", RUNNER, TESTS], env=environment).returncode)

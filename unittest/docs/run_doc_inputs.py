@@ -28,10 +28,12 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "unittest" / "mpi"))
 sys.path.insert(1, str(REPOSITORY / "unittest" / "checks"))
+sys.path.insert(2, str(REPOSITORY / "unittest"))
 
 from installation import NotInstalled, find_installation  # noqa: E402
 from simulation import run_lammps  # noqa: E402
 from source_tree import list_files  # noqa: E402
+from test_report import Case, report_of_environment, write_report  # noqa: E402
 
 EXAMPLES = REPOSITORY / "examples" / "lammps"
 ARCHIVE = EXAMPLES / "minimal" / "example_network.pt"
@@ -183,6 +185,27 @@ def run_block(block, installation, ranks):
     return "" if "Total wall time" in run.output else "the run did not reach its end"
 
 
+def missing_for(block):
+    """What this machine lacks to run a block, or empty."""
+    if block.kind == "gpu" and not os.path.exists("/dev/nvidia0"):
+        return "no GPU"
+    if block.kind == "kokkos" and not os.environ.get("NVALCHEMI_KOKKOS_LAMMPS"):
+        return "no LAMMPS with KOKKOS (NVALCHEMI_KOKKOS_LAMMPS)"
+    return ""
+
+
+def case_of(block, installation, ranks):
+    missing = missing_for(block)
+    if missing:
+        print(f"{'skipped':8} {block.name}: {missing}")
+        return Case(block.name, skips=[missing])
+    problem = run_block(block, installation, ranks)
+    print(f"{'FAILED' if problem else 'ok':8} {block.name}", flush=True)
+    if problem:
+        print(textwrap.indent(problem, "    "))
+    return Case(block.name, assertions=1, failures=[problem] if problem else [])
+
+
 def pages(named):
     if named:
         return [Path(name) for name in named]
@@ -195,6 +218,7 @@ def main():
     parser.add_argument("--list", action="store_true", help="name the blocks, run nothing")
     parser.add_argument("pages", nargs="*")
     options = parser.parse_args()
+    report = report_of_environment()
     try:
         blocks = [block for page in pages(options.pages) for block in read_blocks(page)]
     except PageError as problem:
@@ -207,19 +231,10 @@ def main():
     except NotInstalled as missing:
         print(f"SKIPPED: {missing}")
         return 77  # what ctest counts as skipped
-    failed = 0
-    for block in blocks:
-        if block.kind == "gpu" and not os.path.exists("/dev/nvidia0"):
-            print(f"no GPU   {block.name}")
-            continue
-        if block.kind == "kokkos" and not os.environ.get("NVALCHEMI_KOKKOS_LAMMPS"):
-            print(f"no Kokkos {block.name}")
-            continue
-        problem = run_block(block, installation, options.ranks)
-        print(f"{'FAILED' if problem else 'ok':8} {block.name}", flush=True)
-        if problem:
-            failed += 1
-            print(textwrap.indent(problem, "    "))
+    cases = [case_of(block, installation, options.ranks) for block in blocks]
+    if report:
+        write_report(report, cases)
+    failed = sum(bool(case.failures) for case in cases)
     print(f"{len(blocks)} blocks, {failed} failed")
     return 1 if failed or not blocks else 0
 

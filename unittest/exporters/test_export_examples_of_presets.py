@@ -67,7 +67,7 @@ class ChargeEquilibration(unittest.TestCase):
         }
 
     def test_archive_fits_its_card(self):
-        check_reference(self.network, self.card)
+        self.assertIn("energy", check_reference(self.network, self.card))
 
     def test_exporter_writes_it(self):
         network, card = written_by(export_charge_equilibration.main)
@@ -183,7 +183,8 @@ class ReplicatedGeometry(unittest.TestCase):
         self.assertTrue(card["spec"]["gp_replicate_geometry"])
 
     def test_lies_beside_its_exporter(self):
-        check_reference(*read_archive(str(EXAMPLES / "graph_parallel" / "replicated_geometry.pt")))
+        archive = EXAMPLES / "graph_parallel" / "replicated_geometry.pt"
+        self.assertIn("energy", check_reference(*read_archive(str(archive))))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ set -euo pipefail
 NVALCHEMI_BUILD_DIR=${NVALCHEMI_BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../../build-gpu}
 . "$(dirname "${BASH_SOURCE[0]}")/../../cmake/setup/environment.sh"
 
+runner="${NVALCHEMI_REPO}/unittest/script_runner.py"
 bars='import json, sys
 bars = {"dE": 1e-8, "dEatom": 5e-9, "dF": 5e-9, "dS": 1e-10}
 found = json.loads(sys.stdin.read())
@@ -116,7 +117,7 @@ run_cases() {
 run_kokkos_tests() {
     local program
     for program in test_kokkos test_kokkos_gpu; do
-        NVALCHEMI_KOKKOS_GPUS=${gpus} "${NVALCHEMI_PYTHON}" "${NVALCHEMI_REPO}/unittest/mpi/${program}.py" || failures=$((failures + 1))
+        NVALCHEMI_KOKKOS_GPUS=${gpus} "${NVALCHEMI_PYTHON}" "${runner}" "${NVALCHEMI_REPO}/unittest/mpi/${program}.py" || failures=$((failures + 1))
     done
 }
 
@@ -124,7 +125,7 @@ run_operator_tests() {
     local program
     for program in "${NVALCHEMI_REPO}"/unittest/gpu/test_*.py; do
         NVALCHEMI_KERNELS_LIBRARY="$(dirname "${NVALCHEMI_PLUGIN}")/libnvalchemi_kernels.so" \
-            "${NVALCHEMI_PYTHON}" "${program}" || failures=$((failures + 1))
+            "${NVALCHEMI_PYTHON}" "${runner}" "${program}" || failures=$((failures + 1))
     done
 }
 

@@ -7,7 +7,11 @@
 
 #include <cstdio>
 
+#include "unittest/counted_tests.hpp"
+
 namespace {
+
+using nvalchemi::counted::kSkipped;
 
 class FailuresOfThisRank : public testing::EmptyTestEventListener {
   public:
@@ -28,18 +32,20 @@ class FailuresOfThisRank : public testing::EmptyTestEventListener {
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
-    testing::InitGoogleTest(&argc, argv);
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    nvalchemi::counted::start_tests(argc, argv, /*reports=*/rank == 0);
     auto& listeners = testing::UnitTest::GetInstance()->listeners();
     if (rank != 0) {
         delete listeners.Release(listeners.default_result_printer());
         listeners.Append(new FailuresOfThisRank(rank));
     }
 
-    int failed = RUN_ALL_TESTS() != 0;
-    int failed_anywhere = 0;
-    MPI_Allreduce(&failed, &failed_anywhere, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    const int status = nvalchemi::counted::run_tests();
+    int bad[] = {status != 0 && status != kSkipped, status != kSkipped};
+    int bad_anywhere[] = {0, 0};
+    MPI_Allreduce(bad, bad_anywhere, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     MPI_Finalize();
-    return failed_anywhere;
+    if (bad_anywhere[0]) return 1;
+    return bad_anywhere[1] ? 0 : kSkipped;
 }

@@ -441,6 +441,6 @@ class Refusals(KokkosTest):
 
 if __name__ == "__main__":
     if not os.environ.get("NVALCHEMI_KOKKOS_LAMMPS"):
-        print("no LAMMPS with KOKKOS (set NVALCHEMI_KOKKOS_LAMMPS)")
+        print("SKIPPED: no LAMMPS with KOKKOS (set NVALCHEMI_KOKKOS_LAMMPS)")
         sys.exit(SKIPPED)
     main()

@@ -22,8 +22,8 @@ namespace {
 
 using Kind = ExchangeEvent::Kind;
 
-/// Rank r owns r rows (rank 0 none): unequal parts, one of them empty.
-std::int64_t owned_by(int rank) { return rank; }
+/// Rank r owns r rows (rank 0 none, unless it is alone): unequal parts, one of them empty.
+std::int64_t owned_by(int rank) { return ranks_in_world() == 1 ? 3 : rank; }
 
 /// Rank r sees every row of all other ranks, those of its next neighbour twice, and its own first
 /// row as an image.
