@@ -6,9 +6,9 @@ nvalchemi/validate (energy and forces against the undecomposed model), and from 
 fy and fz in all their digits.
 
 Both runs start from the same positions, so that their forces differ at step 0 by rounding alone.
-From then on each run moves by its own forces, and dynamics amplify what differs, slowly in a solid;
-therefore frames after step 100 are drawn but not judged. Ends with an error where forces up to there
-differ by more than the tolerance, or energies by more than their bar.
+From then on each run moves by its own forces, and dynamics amplify what differs, slowly in a
+solid; therefore frames after step 100 are drawn but not judged. Ends with an error where forces up
+to there differ by more than the tolerance, or energies by more than their bar.
 """
 
 import argparse
@@ -105,6 +105,8 @@ def draw_run(axis, thermo, atoms):
     energy, temperature = "tab:blue", "tab:red"
     start = thermo["TotEng"][0]
     axis.plot(thermo["Step"], 1e3 * (thermo["TotEng"] - start) / atoms, color=energy)
+    varies = f"total energy varies by {1e3 * np.ptp(thermo['TotEng']) / atoms:.1g} meV/atom"
+    axis.text(0.02, 0.06, varies, color=energy, transform=axis.transAxes)
     axis.set_xlabel("step (1 fs)")
     axis.set_ylabel("total energy, change\n(meV/atom)", color=energy)
     axis.tick_params(axis="y", colors=energy)
