@@ -89,34 +89,38 @@ find_or_export_archive() {
 # A folder with everything that the run needs, so that a reader can go on from there by hand.
 prepare_output() {
     mkdir -p "${output}"
-    rm -f "${output}"/log.* "${output}"/screen.* "${output}/energy.png"
+    rm -f "${output}"/log.* "${output}"/screen.* "${output}"/dump.* "${output}/demo.png"
     [ "${archive}" -ef "${output}/sevennet_0.pt" ] || cp "${archive}" "${output}/sevennet_0.pt"
     sed "s|^plugin load .*|plugin load ${NVALCHEMI_BUILD_DIR}/lib/nvalchemi_plugin.so|" \
         "${examples}/nacl-sevennet/in.nacl" >"${output}/in.nacl"
 }
 
-# run_lammps RANKS LOG: the same input on RANKS ranks; the plugin comes from the input's own `plugin load`.
+# run_lammps RANKS NAME: the same input on RANKS ranks; the plugin comes from the input's own `plugin load`.
 run_lammps() {
-    local ranks=$1 log=$2
+    local ranks=$1 log=log.$2 forces=dump.$2
     (
         cd "${output}"
-        env -u LAMMPS_PLUGIN_PATH mpiexec -n "${ranks}" lmp -in in.nacl -log "${log}" -var steps "${steps}" </dev/null
+        env -u LAMMPS_PLUGIN_PATH mpiexec -n "${ranks}" lmp -in in.nacl -log "${log}" \
+            -var steps "${steps}" -var forces "${forces}" </dev/null
     ) || nvalchemi_fail "LAMMPS did not finish on ${ranks} rank(s) (its message stands above)" \
         "Its log is ${output}/${log}."
 }
 
-run_reference() { run_lammps 1 log.reference >"${output}/screen.reference"; }
+run_reference() { run_lammps 1 reference >"${output}/screen.reference"; }
 
 plot() {
-    "${NVALCHEMI_ENV_DIR}/bin/python3" "${examples}/plot_energy.py" --decomposed "${output}/log.decomposed" \
-        --reference "${output}/log.reference" --dtype "${dtype}" --ranks "${ranks}" --output "${output}/energy.png"
+    "${NVALCHEMI_ENV_DIR}/bin/python3" "${examples}/plot_demo.py" \
+        --decomposed "${output}/log.decomposed" --decomposed-forces "${output}/dump.decomposed" \
+        --reference "${output}/log.reference" --reference-forces "${output}/dump.reference" \
+        --dtype "${dtype}" --ranks "${ranks}" --output "${output}/demo.png"
 }
 
 report_results() {
     printf '\nLeft in %s:\n' "${output}"
-    printf '  %-14s  %s\n' energy.png "total energy of the decomposed and the reference run, and their difference" \
+    printf '  %-14s  %s\n' demo.png "energy and temperature of the run, and its forces against those on 1 rank" \
         log.decomposed "LAMMPS's log on ${ranks} ranks, with the table of fix nvalchemi/validate" \
         log.reference "the same on 1 rank" \
+        "dump.*" "forces of both runs, every 20 steps" \
         in.nacl "the input; run it again from there: mpiexec -n ${ranks} lmp -in in.nacl" \
         sevennet_0.pt "the potential with its card"
     printf 'First put lmp and mpiexec on the path:\n  . %s/env.sh\n' "${NVALCHEMI_BUILD_DIR}"
@@ -135,7 +139,7 @@ fi
 . "${NVALCHEMI_BUILD_DIR}/env.sh"
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} # as many threads for each rank of both runs
 prepare_output
-nvalchemi_phase "Molecular dynamics, ${steps} steps on ${ranks} rank(s)" run_lammps "${ranks}" log.decomposed
+nvalchemi_phase "Molecular dynamics, ${steps} steps on ${ranks} rank(s)" run_lammps "${ranks}" decomposed
 nvalchemi_phase "The same on 1 rank, for reference" run_reference
 nvalchemi_phase "Picture and comparison" plot
 nvalchemi_print_times

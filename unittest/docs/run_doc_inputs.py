@@ -7,6 +7,7 @@ A block in LAMMPS's language (a fenced block, `code-block:: LAMMPS`, or `literal
 language) is preceded by a comment `lammps-input: KIND`:
 
     whole   a complete input, run as it stands
+    next    a complete input that goes on where the block before it ended, in the same folder
     installed  a complete input without plugin load, as after pip install
     pair    pair_style and pair_coeff, run in a small NaCl crystal
     fix     commands after pair_style, run in the same crystal
@@ -39,7 +40,7 @@ EXAMPLES = REPOSITORY / "examples" / "lammps"
 ARCHIVE = EXAMPLES / "minimal" / "example_network.pt"
 CARD_IN_ARCHIVE = "extra/nvalchemi.json"
 SPEC = '{"version": 2, "core": {"policy": {"kind": "halo"}}}'
-KINDS = ("whole", "installed", "pair", "fix", "gpu", "kokkos")
+KINDS = ("whole", "next", "installed", "pair", "fix", "gpu", "kokkos")
 
 MARKER = re.compile(r"^\s*(?:\.\.|<!--) lammps-input: *(\w*)(?: *-->)?\s*$")
 RST_BLOCK = re.compile(r"^(\s*)\.\. code-block:: LAMMPS\s*$")
@@ -108,6 +109,8 @@ def read_blocks(path):
                 f"{where}: got a LAMMPS block after marker {marker!r}, expected a "
                 f"comment 'lammps-input: KIND' before it, KIND one of {KINDS}"
             )
+        if marker == "next" and not blocks:
+            raise PageError(f"{where}: got a next input, expected another block before it")
         blocks.append(Block(path.name, number + 1, marker, text))
         marker = None
     return blocks
@@ -131,7 +134,7 @@ def block_text(path, lines, number):
 def complete(block, plugin):
     """The input that is run for a block."""
     load = f"plugin load {plugin}\n"
-    if block.kind == "whole":
+    if block.kind in ("whole", "next"):
         if not re.search(r"^plugin load ", block.text, re.M):
             raise PageError(f"{block.name}: a whole input begins with plugin load")
         return re.sub(r"^plugin load .*\n", load, block.text, flags=re.M)
@@ -155,11 +158,13 @@ def example_named(name):
 
 def provide_files(text, folder):
     """Put an archive, card or spec under every name that the input mentions: the example's of that
-    name, or else a small one."""
+    name, or else a small one. Data files are those of the examples."""
     for name in re.findall(r"\S+\.pt\b", text):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(example_named(target.name) or ARCHIVE, target)
+    for name in re.findall(r"^read_data\s+(\S+)", text, re.M):
+        shutil.copy(example_named(name), folder / name)
     for name in re.findall(r"\S+\.spec\.json\b", text):
         (folder / name).write_text(SPEC)
     with zipfile.ZipFile(ARCHIVE) as archive:
@@ -168,8 +173,8 @@ def provide_files(text, folder):
             (folder / name).write_bytes(archive.read(card))
 
 
-def run_block(block, installation, ranks):
-    """Empty if LAMMPS ran the block to its end, else what it said."""
+def run_block(block, installation, ranks, folder):
+    """Empty if LAMMPS ran the block to its end in this folder, else what it said."""
     text = complete(block, installation.plugin)
     arguments, environment = (), {}
     if block.kind == "kokkos":
@@ -177,9 +182,8 @@ def run_block(block, installation, ranks):
         arguments = ("-k", "on", "-sf", "kk")
     if block.kind == "installed":
         environment["LAMMPS_PLUGIN_PATH"] = str(Path(installation.plugin).parent)
-    with tempfile.TemporaryDirectory() as folder:
-        provide_files(text, Path(folder))
-        run = run_lammps(installation, text, ranks, folder, 300, arguments, environment)
+    provide_files(text, folder)
+    run = run_lammps(installation, text, ranks, folder, 300, arguments, environment)
     if run.status != 0:
         return run.message
     return "" if "Total wall time" in run.output else "the run did not reach its end"
@@ -194,16 +198,27 @@ def missing_for(block):
     return ""
 
 
-def case_of(block, installation, ranks):
+def case_of(block, installation, ranks, folder):
     missing = missing_for(block)
     if missing:
         print(f"{'skipped':8} {block.name}: {missing}")
         return Case(block.name, skips=[missing])
-    problem = run_block(block, installation, ranks)
+    problem = run_block(block, installation, ranks, folder)
     print(f"{'FAILED' if problem else 'ok':8} {block.name}", flush=True)
     if problem:
         print(textwrap.indent(problem, "    "))
     return Case(block.name, assertions=1, failures=[problem] if problem else [])
+
+
+def run_blocks(blocks, installation, ranks, root):
+    """The case of each block, run in order, in folders below `root`."""
+    cases = []
+    for number, block in enumerate(blocks):
+        if block.kind != "next":
+            folder = root / str(number)
+            folder.mkdir()
+        cases.append(case_of(block, installation, ranks, folder))
+    return cases
 
 
 def pages(named):
@@ -231,7 +246,8 @@ def main():
     except NotInstalled as missing:
         print(f"SKIPPED: {missing}")
         return 77  # what ctest counts as skipped
-    cases = [case_of(block, installation, options.ranks) for block in blocks]
+    with tempfile.TemporaryDirectory() as folder:
+        cases = run_blocks(blocks, installation, options.ranks, Path(folder))
     if report:
         write_report(report, cases)
     failed = sum(bool(case.failures) for case in cases)

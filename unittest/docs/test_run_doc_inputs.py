@@ -73,6 +73,10 @@ class ReadBlocks(unittest.TestCase):
         with self.assertRaisesRegex(PageError, "after marker 'part', expected .*'whole'"):
             self.read(".. lammps-input: part\n.. code-block:: LAMMPS\n\n   run 0\n")
 
+    def test_refuses_a_next_input_without_one_before_it(self):
+        with self.assertRaisesRegex(PageError, "index.rst:2: got a next input, expected another"):
+            self.read(".. lammps-input: next\n.. code-block:: LAMMPS\n\n   run 0\n")
+
 
 class Complete(unittest.TestCase):
     def test_gives_a_whole_input_the_plugin_of_this_build(self):
@@ -100,7 +104,7 @@ class Pages(unittest.TestCase):
     def test_every_page_of_this_tree_can_be_followed(self):
         kinds = {block.kind for page in pages([]) for block in read_blocks(page)}
 
-        self.assertEqual(kinds, {"whole", "installed", "pair", "fix", "gpu", "kokkos"})
+        self.assertEqual(kinds, {"whole", "next", "installed", "pair", "fix", "gpu", "kokkos"})
 
     def test_the_minimal_input_of_the_readme_is_the_example(self):
         readme, example = pages([])[0], Path(__file__).parents[2] / "examples/lammps/minimal"
