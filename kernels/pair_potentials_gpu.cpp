@@ -20,7 +20,9 @@ const GpuProgram& program_of(PairForm form, const at::Tensor& vectors) {
                         [&](const char* scalar) { return pair_sums_source(form, scalar); });
 }
 
-std::int64_t blocks_for(std::int64_t threads) { return (threads + kPairThreads - 1) / kPairThreads; }
+std::int64_t blocks_for(std::int64_t threads) {
+    return (threads + kPairThreads - 1) / kPairThreads;
+}
 
 }  // namespace
 

@@ -40,7 +40,8 @@ void let_threads_sleep()
 std::string describe_waiting(int threads)
 {
   if (threads < 2 || is_chosen()) return {};
-  return "  threads that wait keep their cores busy; if other work needs these, start LAMMPS with " +
+  return "  threads that wait keep their cores busy; if other work needs these, start LAMMPS "
+         "with " +
          std::string(POLICY) + "=passive\n";
 }
 
