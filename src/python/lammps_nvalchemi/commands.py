@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from . import __version__, prefix
+from . import prefix
 
 
 def _run_tool(name, *before):
