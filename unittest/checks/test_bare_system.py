@@ -32,7 +32,7 @@ case "$*" in
         touch "$site/torch/lib/libtorch_cpu.so" ;;
     *zipfile*) mkdir -p "${@: -1}/x.data/data/src/gtest_vendor" ;;
     *make_models.py*) mkdir -p "${@: -1}" ;;
-    *summarize*) cat "${@: -1}" ;;
+    *summarize*) cat "${@: -1}/tests.xml" ;;
 esac"""
 CMAKE = """
 case "$1" in
