@@ -29,7 +29,7 @@ class SpecError : public std::runtime_error {
     /// A key can be of any length and hold any character: a line break, or a NUL, which would end
     /// the message.
     static std::string shown(const std::string& pointer) {
-        constexpr std::size_t kShownBytes = 400;
+        constexpr std::size_t kShownBytes = 401;  // a slash and 400 of a key
         if (pointer.size() <= kShownBytes) return printable(pointer);
         std::size_t length = kShownBytes;
         while ((pointer[length] & 0xC0) == 0x80 && length > 0) --length;
