@@ -9,6 +9,8 @@
 # CTest's own report knows no labels, so there is a file unittest/commands/NAME for each of these.
 file(REMOVE_RECURSE ${PROJECT_BINARY_DIR}/unittest/commands)
 
+set(nvalchemi_script_runner ${PROJECT_SOURCE_DIR}/unittest/script_runner.py)
+
 cmake_host_system_information(RESULT nvalchemi_cores QUERY NUMBER_OF_LOGICAL_CORES)
 
 # Properties that every test has.
@@ -86,7 +88,7 @@ function(nvalchemi_add_script_test)
     elseif(arg_PYTHON)
         set(python ${arg_PYTHON})
     endif()
-    set(runner ${PROJECT_SOURCE_DIR}/unittest/script_runner.py)
+    set(runner ${nvalchemi_script_runner})
     if("command" IN_LIST arg_LABELS)
         set(runner "")
     endif()

@@ -170,13 +170,6 @@ def summarize(build):
     return "\n".join(lines), count["failed"] == 0
 
 
-def left_out(path):
-    """The parts that were not tested as text, empty if there are none."""
-    lines = path.read_text().split("\n") if path.is_file() else []
-    found = [f"  {line}\n" for line in lines if line]
-    return "".join(["\nLeft out:\n", *found]) if found else ""
-
-
 def main():
     build = Path(sys.argv[1])
     if not (build / "tests.xml").is_file():

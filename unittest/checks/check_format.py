@@ -26,6 +26,9 @@ def main():
         print(f"SKIPPED: {', '.join(missing)} not on the path; unittest/run.sh installs them")
         return SKIPPED
     files = list_files(REPOSITORY)
+    if not files:
+        print(f"{REPOSITORY}: there is nothing to check, expected a source tree")
+        return 1
     sources = [path for path in files if path.suffix in {".cpp", ".hpp", ".h", ".cu", ".cuh"}]
     scripts = [path for path in files if path.suffix == ".py"]
     layout = ["-i"] if fix else ["--dry-run", "--Werror", "--ferror-limit=1"]

@@ -17,8 +17,11 @@ def main():
     findings = include_rule.check(root) + text_rules.check(root)
     for finding in findings:
         print(finding)
-    print(f"{len(findings)} findings in {len(list_files(root))} files")
-    return 1 if findings else 0
+    files = list_files(root)
+    print(f"{len(findings)} findings in {len(files)} files")
+    if not files:
+        print(f"{root}: there is nothing to check, expected a source tree")
+    return 1 if findings or not files else 0
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -206,6 +207,31 @@ class TextRules(PlantedTree):
         self.plant("spec/a.hpp", LICENCE + "// see notes.~md\n")
         self.plant("spec/b.cpp", LICENCE + 'open("some.~md");\n')
         self.expect(text_rules, "spec/a.hpp:2: mentions notes")
+
+
+class Program(PlantedTree):
+    def run_on_tree(self):
+        finished = subprocess.run(
+            [sys.executable, Path(__file__).with_name("check_source_tree.py"), self.root],
+            capture_output=True,
+            text=True,
+        )
+        return finished.returncode, finished.stdout
+
+    def test_tells_each_finding_and_fails(self):
+        self.plant("spec/a.hpp", "int a;\n")
+        status, output = self.run_on_tree()
+        self.assertEqual(status, 1)
+        self.assertIn("spec/a.hpp:1: the first line", output)
+
+    def test_passes_a_clean_tree(self):
+        self.plant("spec/a.hpp", LICENCE)
+        self.assertEqual(self.run_on_tree(), (0, "0 findings in 1 files\n"))
+
+    def test_fails_where_there_is_nothing_to_check(self):
+        status, output = self.run_on_tree()
+        self.assertEqual(status, 1)
+        self.assertIn("there is nothing to check, expected a source tree", output)
 
 
 if __name__ == "__main__":
