@@ -43,6 +43,9 @@ CTEST = 'while [ "$1" != --output-junit ]; do shift || exit 0; done; echo "<test
 
 
 def is_shell_script(path):
+    """Those that set up, build and test; a batch script runs where the batch system is."""
+    if path.suffix == ".sbatch":
+        return False
     if path.name.endswith((".sh", ".sh.in")):
         return True
     with open(REPOSITORY / path, "rb") as file:
