@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Write the MACE or NequIP archive whose time and memory doc/planning.rst tells.
 
-    build/export_python_mace.sh   unittest/benchmark/planning_models.py mace   mace.pt
-    build/export_python_nequip.sh unittest/benchmark/planning_models.py nequip nequip.pt
+    $(nvalchemi-export mace --print-python) unittest/benchmark/planning_models.py mace mace.pt
+    $(nvalchemi-export nequip --print-python) unittest/benchmark/planning_models.py nequip nequip.pt
 
 Their weights are random, which changes neither time nor memory. Each is of the size that people
 train for a few elements, with a cutoff of 5 Angstrom: MACE has two layers of 64 scalars and 64
