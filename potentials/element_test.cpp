@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "potentials/distributed_model.hpp"
 #include "potentials/sample_structure.hpp"
@@ -45,17 +46,27 @@ std::optional<std::string> failure(const ModelCard& card, const torch::jit::Modu
 void test_elements(const ModelCard& card, const torch::jit::Module& module) {
     auto structure = sample_cluster(card);
     const auto elements = static_cast<std::int64_t>(card.species.size());
+    std::optional<std::pair<std::int64_t, std::string>> failed;
+    bool some_work = false;
     for (std::int64_t first = 0; first < elements; first += structure.size()) {
         for (std::int64_t atom = 0; atom < structure.size(); ++atom)
             structure.species[atom] = std::min(first + atom, elements - 1);
-        if (!failure(card, module, structure)) continue;
+        if (!failure(card, module, structure)) {
+            some_work = true;
+            continue;
+        }
         const auto suspects = structure.species;
         for (const auto element : suspects) {
             std::fill(structure.species.begin(), structure.species.end(), element);
-            if (const auto reason = failure(card, module, structure))
-                refuse(card, element, *reason);
+            const auto reason = failure(card, module, structure);
+            if (!reason)
+                some_work = true;
+            else if (!failed)
+                failed.emplace(element, *reason);
         }
     }
+    // what fails with every element is no fault of one: it is told where it is found
+    if (failed && some_work) refuse(card, failed->first, failed->second);
 }
 
 }  // namespace nvalchemi

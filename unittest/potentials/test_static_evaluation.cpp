@@ -250,6 +250,7 @@ TEST(StaticEvaluation, GivesThePlainNumbersOfEveryArchive) {
     for (const auto& [name, path] : testing::test_archives()) {
         Model model(testing::read_file(path), testing::read_file(testing::card_beside(path)), name);
         if (model.card.rows != RowMode::Folded) continue;
+        if (model.card.family == "orb") continue;  // sums over all rows: see the control above
         ++archives;
         const auto structure = sample_structure(model.card);
         for (const double step : {0.0, 0.15}) {
