@@ -14,7 +14,8 @@ SPECIES = {"O": 0, "Na": 0, "Si": 1, "Cl": 1, "Hf": 2}  # elements that share an
 
 
 class Toy(torch.nn.Module):
-    """Layers h_i <- h_i + tanh(sum_j filter(r_ij) * h_j); energies by a small network of h."""
+    """Layers h_i <- h_i + tanh(sum_j m_ij + |sum_j m_ij r_ij / |r_ij||^2) with messages
+    m_ij = filter(|r_ij|) * mixing(h_j), channel by channel; energies by a small network of h."""
 
     def __init__(self, layers: int = 3):
         super().__init__()
@@ -29,45 +30,53 @@ class Toy(torch.nn.Module):
         )
         self.register_buffer("orders", math.pi * torch.arange(1, RADIAL + 1) / self.cutoff)
 
-    def radial(self, vectors: Tensor) -> Tensor:
+    def radial(self, length: Tensor) -> Tensor:
         """(edges, RADIAL): sines over the length, which end smoothly at the cutoff."""
-        length = torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
         envelope = (1.0 - (length / self.cutoff).square()).clamp(min=0.0).pow(3)
         return envelope * torch.sin(length * self.orders) / length
 
-    def sum_messages(self, h: Tensor, receiver: Tensor, messages: Tensor) -> Tensor:
-        """(rows, WIDTH): the sum over each receiver's edges."""
+    def sum_over_edges(self, rows: int, receiver: Tensor, values: Tensor) -> Tensor:
+        """(rows, columns): the sum of (edges, columns) over each receiver's edges."""
         raise NotImplementedError
 
     def forward(self, data: dict[str, Tensor]) -> dict[str, Tensor]:
         receiver, sender = data["edge_index"][0], data["edge_index"][1]
-        basis = self.radial(data["edge_vec"])
+        length = torch.linalg.vector_norm(data["edge_vec"], dim=1, keepdim=True)
+        direction = (data["edge_vec"] / length).unsqueeze(1)
+        basis = self.radial(length)
         h = self.embedding(data["types"])
+        rows, width = h.size(0), h.size(1)
         for filters, mixing in zip(self.filters, self.mixing):
-            h = h + torch.tanh(self.sum_messages(h, receiver, filters(basis) * mixing(h)[sender]))
+            messages = filters(basis) * mixing(h)[sender]
+            scalars = self.sum_over_edges(rows, receiver, messages)
+            arrows = (messages.unsqueeze(2) * direction).reshape(-1, 3 * width)
+            vectors = self.sum_over_edges(rows, receiver, arrows).reshape(rows, width, 3)
+            h = h + torch.tanh(scalars + vectors.square().sum(2))
         return {"energies": self.readout(h).squeeze(1)}
 
 
 class IndexAdd(Toy):
-    def sum_messages(self, h: Tensor, receiver: Tensor, messages: Tensor) -> Tensor:
-        return torch.zeros_like(h).index_add(0, receiver, messages)
+    def sum_over_edges(self, rows: int, receiver: Tensor, values: Tensor) -> Tensor:
+        return values.new_zeros(rows, values.size(1)).index_add(0, receiver, values)
 
 
 class IndexPut(Toy):
-    def sum_messages(self, h: Tensor, receiver: Tensor, messages: Tensor) -> Tensor:
-        return torch.zeros_like(h).index_put((receiver,), messages, accumulate=True)
+    def sum_over_edges(self, rows: int, receiver: Tensor, values: Tensor) -> Tensor:
+        return values.new_zeros(rows, values.size(1)).index_put(
+            (receiver,), values, accumulate=True
+        )
 
 
 class ScatterAdd(Toy):
-    def sum_messages(self, h: Tensor, receiver: Tensor, messages: Tensor) -> Tensor:
-        index = receiver.unsqueeze(1).expand_as(messages)
-        return torch.zeros_like(h).scatter_add(0, index, messages)
+    def sum_over_edges(self, rows: int, receiver: Tensor, values: Tensor) -> Tensor:
+        index = receiver.unsqueeze(1).expand_as(values)
+        return values.new_zeros(rows, values.size(1)).scatter_add(0, index, values)
 
 
 class ScatterReduce(Toy):
-    def sum_messages(self, h: Tensor, receiver: Tensor, messages: Tensor) -> Tensor:
-        index = receiver.unsqueeze(1).expand_as(messages)
-        return torch.zeros_like(h).scatter_reduce(0, index, messages, reduce="sum")
+    def sum_over_edges(self, rows: int, receiver: Tensor, values: Tensor) -> Tensor:
+        index = receiver.unsqueeze(1).expand_as(values)
+        return values.new_zeros(rows, values.size(1)).scatter_reduce(0, index, values, reduce="sum")
 
 
 TOYS = {
