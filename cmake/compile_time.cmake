@@ -14,8 +14,9 @@ set(nvalchemi_headers_torch
 set(nvalchemi_headers_gtest ${nvalchemi_headers_standard} <gtest/gtest.h>)
 
 # nvalchemi_set_precompiled_options(target): what must be the same where headers are compiled and where they are used.
-# Optimization and visibility may differ. -fPIC for programs, too: CMake would take -fPIE for them.
+# Optimization may differ. -fPIC for programs, too: CMake would take -fPIE for them.
 function(nvalchemi_set_precompiled_options target)
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fPIC>)
 endfunction()
 
@@ -31,7 +32,6 @@ function(nvalchemi_precompile target kind)
         set(source ${PROJECT_BINARY_DIR}/precompiled/${kind}.cpp)
         file(CONFIGURE OUTPUT ${source} CONTENT "// holds the headers of this kind\n")
         add_library(${owner} OBJECT EXCLUDE_FROM_ALL ${source})
-        set_target_properties(${owner} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
         nvalchemi_set_precompiled_options(${owner})
         target_link_libraries(${owner} PRIVATE ${ARGN})
         target_precompile_headers(${owner} PRIVATE ${nvalchemi_headers_${kind}})
