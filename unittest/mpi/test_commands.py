@@ -25,8 +25,12 @@ class Commands(LammpsTest):
     def test_run_0_twice_gives_the_same_numbers(self):
         for name in ("toy_index_add", "mace_rand_f64"):
             first, second = self.thermo([THERMO, FORMAT, "run 0", "run 0"], archive=model(name))
-            for column in first:
-                self.assert_close(second[column], first[column], 1e-13, f"{name} {column}")
+            pressures = [column for column in first if column[0] == "P" and column != "PotEng"]
+            self.assertEqual(len(pressures), 7)
+            # components that cancel round as the largest does
+            for columns in (["Step"], ["PotEng"], pressures):
+                again, once = ([run[column] for column in columns] for run in (second, first))
+                self.assert_close(again, once, 1e-13, f"{name} {columns}")
 
     def test_minimize_ends_where_the_model_has_no_forces(self):
         for style in ("cg", "fire"):
