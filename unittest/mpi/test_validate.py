@@ -60,17 +60,19 @@ class Validate(ValidateTest):
         lines = ["thermo_style custom step f_check[9] f_check[10] f_check[18]", "run 0"]
         for units in ("metal", "real"):
             run = self.run_fix("", lines, archive=d3, ranks=3, units=units).require_success()
-            self.assertRegex(run.log, r"(?m)^  output cn .* same$")
+            self.assertRegex(run.log, r"(?m)^  output coordination_numbers .* same$")
             row = read_thermo(run.log)[0]
             self.assertTrue(0 <= row["f_check[18]"][0] < 1)
         run = self.run_fix(
             "on_failure warn", lines, archive=d3, environment={"NVALCHEMI_FAULT": "mix_outputs"}
         ).require_success()
         # nothing else has changed
-        self.assertEqual(re.findall(r"(?m)^  (\S+ \S+) .*DIFFERENT$", run.log), ["output cn"])
+        different = re.findall(r"(?m)^  (\S+ \S+) .*DIFFERENT$", run.log)
+        self.assertEqual(different, ["output coordination_numbers"])
         self.assertRegex(
             one_line(run.output),
-            r"output cn by \S+ \(expected at most \S+; largest at atom id \d+ on rank [01]\)",
+            r"output coordination_numbers by \S+ \(expected at most \S+; largest at atom id \d+ "
+            r"on rank [01]\)",
         )
         row = read_thermo(run.log)[0]
         self.assertEqual(row["f_check[9]"][0], 0)
