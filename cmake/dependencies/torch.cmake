@@ -103,4 +103,7 @@ if(NVALCHEMI_TORCH_VERSION VERSION_LESS nvalchemi_torch_minimum)
     message(FATAL_ERROR "LibTorch: ${NVALCHEMI_TORCH_ROOT} is version '${NVALCHEMI_TORCH_VERSION}', expected "
         "${nvalchemi_torch_minimum} or later. Set NVALCHEMI_TORCH_DIR to a newer one.")
 endif()
-nvalchemi_try_torch()
+# A version that an installed package was not built with is refused by that package: nothing need be linked first.
+if(NOT NVALCHEMI_TORCH_EXPECTED OR NVALCHEMI_TORCH_VERSION VERSION_EQUAL NVALCHEMI_TORCH_EXPECTED)
+    nvalchemi_try_torch()
+endif()
