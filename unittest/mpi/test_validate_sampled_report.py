@@ -178,7 +178,7 @@ class Failing(SampledReportTest):
         for fault, (symptom, blame) in SYMPTOMS.items():
             for ranks in (2, 3):
                 with self.subTest(fault=fault, ranks=ranks):
-                    words = QUICK.replace("sample 4", "sample 30")
+                    words = QUICK.replace("sample 4", "sample 40")
                     run = self.run_fix(words, ranks=ranks, fault=fault)
                     report = self.read()
                     self.fails(run, re.escape("Next: " + one_line(report["next_action"]).strip()))
