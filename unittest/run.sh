@@ -53,8 +53,8 @@ make_models() {
 # test_models: sets NVALCHEMI_TEST_MODELS. The quick tier takes them where they are.
 test_models() {
     local digest
-    digest=$(cat "${NVALCHEMI_REPO}"/potentials/exporters/*.py "${NVALCHEMI_REPO}/unittest/models/make_models.py" \
-        "${nvalchemi_setup_dir}/requirements-export.txt" | sha256sum | cut -c 1-8)
+    digest=$(nvalchemi_digest "${NVALCHEMI_REPO}"/potentials/exporters/*.py "${NVALCHEMI_REPO}/unittest/models/make_models.py" \
+        "${nvalchemi_setup_dir}/requirements-export.txt")
     NVALCHEMI_TEST_MODELS="$(nvalchemi_cache_dir)/test-models-${digest}"
     if [ "${tier}" = quick ] && [ ! -f "${NVALCHEMI_TEST_MODELS}/stamp" ]; then
         nvalchemi_say "no SevenNet-0 yet: the other tiers make it"

@@ -26,13 +26,14 @@ nvalchemi_check_source() {
         "Delete it and run the same command again; a download may have been cut short."
 }
 
-# nvalchemi_find_source NAME...: print the first of the named files that the toolchain folder holds, checked.
+# nvalchemi_find_source NAME...: print the first of the named files that NVALCHEMI_TOOLCHAIN holds, checked.
 nvalchemi_find_source() {
-    local folder=${NVALCHEMI_TOOLCHAIN:-${NVALCHEMI_REPO}/../shared/toolchain} name
+    local name
+    [ -n "${NVALCHEMI_TOOLCHAIN:-}" ] || return 0
     for name in "$@"; do
-        if [ -f "${folder}/${name}" ]; then
-            nvalchemi_check_source "${folder}/${name}"
-            echo "${folder}/${name}"
+        if [ -f "${NVALCHEMI_TOOLCHAIN}/${name}" ]; then
+            nvalchemi_check_source "${NVALCHEMI_TOOLCHAIN}/${name}"
+            echo "${NVALCHEMI_TOOLCHAIN}/${name}"
             return 0
         fi
     done

@@ -65,8 +65,7 @@ parse_arguments() {
 cached_archive() {
     local cache digest
     cache=$(nvalchemi_cache_dir)
-    digest=$(cat "${NVALCHEMI_REPO}"/potentials/exporters/*.py "${nvalchemi_setup_dir}/requirements-export.txt" |
-        sha256sum | cut -c 1-8)
+    digest=$(nvalchemi_digest "${NVALCHEMI_REPO}"/potentials/exporters/*.py "${nvalchemi_setup_dir}/requirements-export.txt")
     mkdir -p "${cache}/archives"
     echo "${cache}/archives/sevennet_0-${dtype}-${digest}.pt"
 }

@@ -95,6 +95,13 @@ class Commands(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.empty = {"NVALCHEMI_CACHE": folder.name}
+        self.own = Path(folder.name) / "own"
+
+    def make_own(self, script):
+        """A program in the place of the user's own Python, in the words of the shell."""
+        self.own.write_text(f"#!/bin/sh\n{script}\n")
+        self.own.chmod(0o755)
+        return {"NVALCHEMI_EXPORT_PYTHON": str(self.own)}
 
     def command(self, name, *words, **extra):
         return run([BUILD / "bin" / name, *words], **extra)
@@ -125,19 +132,12 @@ class Commands(unittest.TestCase):
             )
 
     def test_arguments_go_on_to_the_exporter_as_they_are(self):
-        with tempfile.TemporaryDirectory() as folder:
-            own = Path(folder) / "own"
-            own.write_text('#!/bin/sh\ncase $1 in -c) ;; *) printf "<%s>" "$@" ;; esac\n')
-            own.chmod(0o755)
-            result = self.command(
-                "nvalchemi-export", "mace", "a b", "", "*", NVALCHEMI_EXPORT_PYTHON=str(own)
-            )
-            printed = self.command(
-                "nvalchemi-export-mace", "--print-python", NVALCHEMI_EXPORT_PYTHON=str(own)
-            )
+        own = self.make_own('case $1 in -c) ;; *) printf "<%s>" "$@" ;; esac')
+        result = self.command("nvalchemi-export", "mace", "a b", "", "*", **own)
+        printed = self.command("nvalchemi-export-mace", "--print-python", **own)
 
         self.assertRegex(result.stdout, r"^<\S+/export_mace\.py><a b><><\*>$")
-        self.assertEqual(printed.stdout, f"{own}\n")
+        self.assertEqual(printed.stdout, f"{self.own}\n")
 
     def test_python_without_an_environment_says_how_to_get_torch(self):
         if not (Path(os.environ["NVALCHEMI_ENV_DIR"]) / "bin" / "python3").exists():
@@ -150,15 +150,9 @@ class Commands(unittest.TestCase):
         self.assertIn("Run 'nvalchemi-export sevennet --make-environment' once", torch.stderr)
 
     def test_python_of_the_user_without_torch_is_named(self):
-        with tempfile.TemporaryDirectory() as folder:
-            own = Path(folder) / "own"
-            own.write_text("#!/bin/sh\necho torch\n")
-            own.chmod(0o755)
-            result = self.command(
-                "nvalchemi-python", "-c", "pass", NVALCHEMI_EXPORT_PYTHON=str(own)
-            )
+        result = self.command("nvalchemi-python", "-c", "pass", **self.make_own("echo torch"))
 
-        self.assert_refused(result, f"NVALCHEMI_EXPORT_PYTHON={own} has no torch")
+        self.assert_refused(result, f"NVALCHEMI_EXPORT_PYTHON={self.own} has no torch")
 
     def test_python_of_the_exporters_has_what_the_pages_say(self):
         if self.command("nvalchemi-export", "sevennet", "--print-python").returncode != 0:
